@@ -1,0 +1,54 @@
+"""Results as Arrow tables: what a match looks like to its receiver.
+
+rows: an event's columns once for each query that it matches, and the query's id; ids: each event once,
+with the list of ids; count: each event once, with their number.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from limen.indexes.protocol import Hits
+from limen.model import LimenError
+
+Emit = Literal["rows", "ids", "count"]
+COLUMN = {"rows": "query_id", "ids": "query_ids", "count": "matches"}
+
+
+def check_emit(emit: str, table_columns: list[str]) -> None:
+    if emit not in get_args(Emit):
+        raise LimenError(f"emit={emit!r} is not one of {', '.join(get_args(Emit))}")
+    if COLUMN[emit] in table_columns:
+        raise LimenError(
+            f"the events have a column {COLUMN[emit]!r}, the name of the result's; rename it or "
+            "leave it out with columns=[...]"
+        )
+
+
+def emit_rows(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
+    offsets, slots = hits
+    events = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return table.take(pa.array(events)).append_column(COLUMN["rows"], _ids_of(slots, ids))
+
+
+def emit_ids(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
+    offsets, slots = hits
+    if offsets[-1] < 2**31:
+        lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), _ids_of(slots, ids))
+    else:
+        lists = pa.LargeListArray.from_arrays(pa.array(offsets), _ids_of(slots, ids))
+    return table.append_column(COLUMN["ids"], lists)
+
+
+def emit_count(table: pa.Table, counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:
+    return table.append_column(COLUMN["count"], pa.array(counts, pa.int64()))
+
+
+def _ids_of(slots: np.ndarray[tuple[int], np.dtype[np.int32]], ids: pa.Array) -> pa.Array:
+    """Outside ids: text stays a dictionary over the query set, whose indices are the slots."""
+    if pa.types.is_string(ids.type):
+        return pa.DictionaryArray.from_arrays(pa.array(slots), ids)
+    return pa.array(ids.to_numpy(zero_copy_only=False)[slots])

@@ -1,0 +1,132 @@
+"""How the queries of a conjunction are found: one access path each, the rest verified.
+
+A query's equality keys and its most selective range lead to it: the keys choose a group, the range is
+indexed within it (CEI), and only what that finds is compared with the other ranges. Queries with the
+same key names and the same leading attribute share a path, so a batch probes as many paths as there
+are such kinds, not as there are combinations of attributes.
+
+Invariant: every live query is in exactly one path; a path's answer, verified, is exactly its queries
+that match. Cost: a group look-up and a probe per event and path, one comparison per candidate and
+further attribute.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from limen.engine.codes import GroupCodes
+from limen.indexes.cei import CEI
+from limen.indexes.protocol import Hits
+from limen.kernels.csr import verify
+from limen.model import INT64_MAX, INT64_MIN
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+Ranges = dict[str, I64]  # by attribute: (slots, 2) ordinals, full range where unconstrained
+
+SAMPLE = 4096
+
+
+class Kind(NamedTuple):
+    """What the queries of one path have in common."""
+
+    keys: tuple[str, ...]
+    lead: str | None  # the indexed attribute; None where there are equality keys only
+
+
+class Path:
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.index = CEI()
+        self._groups = GroupCodes(len(kind.keys)) if kind.keys else None
+        self.verified: list[str] = []  # attributes that some query here constrains further
+
+    def add(self, slots: I32, ranges: Ranges, key_codes: dict[str, I32]) -> None:
+        for name in ranges:
+            settled = name == self.kind.lead or name in self.kind.keys or name in self.verified
+            if not settled and _constrained(ranges[name][slots]).any():
+                self.verified.append(name)
+        lo = np.full(len(slots), INT64_MIN, np.int64)
+        hi = np.full(len(slots), INT64_MAX, np.int64)
+        if self.kind.lead is not None:
+            lo, hi = ranges[self.kind.lead][slots].T.copy()
+        groups = None
+        if self._groups is not None:
+            groups = self._groups.learn([key_codes[name][slots] for name in self.kind.keys])
+        if len(self.index):
+            self.index.insert(slots, lo, hi, groups)
+        else:
+            self.index.build(slots, lo, hi, groups)
+
+    def _probes(self, n: int, xs: dict[str, I64], codes: dict[str, I32]) -> tuple[I64, I32 | None]:
+        leading = xs[self.kind.lead] if self.kind.lead is not None else np.zeros(n, np.int64)
+        if self._groups is None:
+            return leading, None
+        return leading, self._groups.find([codes[name] for name in self.kind.keys])
+
+    def match(self, n: int, xs: dict[str, I64], codes: dict[str, I32], ranges: Ranges) -> Hits:
+        """Offsets and slots, for n events."""
+        offsets, slots = self.index.stab_many(*self._probes(n, xs, codes))
+        for name in self.verified:
+            verify(offsets, slots, xs[name], ranges[name])
+        return offsets, slots[: offsets[-1]]
+
+    def count(self, n: int, xs: dict[str, I64], codes: dict[str, I32], ranges: Ranges) -> I64:
+        if self.verified:
+            return np.diff(self.match(n, xs, codes, ranges)[0])
+        return self.index.count_many(*self._probes(n, xs, codes)).astype(np.int64)
+
+
+def kinds_of(slots: I32, ranges: Ranges, key_codes: dict[str, I32]) -> list[tuple[Kind, I32]]:
+    """Divide queries by their kind. Where a query has a code for an attribute, that is a key."""
+    keys = {name: codes[slots] >= 0 for name, codes in key_codes.items()}
+    leads = {name: _constrained(rows[slots]) for name, rows in ranges.items()}
+    for name in keys.keys() & leads.keys():
+        leads[name] &= ~keys[name]
+    used = np.zeros(len(slots), np.int64)
+    for present in (*keys.values(), *leads.values()):
+        used = np.unique(2 * used + present, return_inverse=True)[1]
+    divided: dict[Kind, list[I32]] = {}
+    for row in np.unique(used, return_index=True)[1]:
+        alike = slots[used == used[row]]
+        lead = min(
+            (name for name, present in leads.items() if present[row]),
+            key=lambda name: (_selectivity(ranges[name][alike]), name),
+            default=None,
+        )
+        kind = Kind(tuple(name for name, present in keys.items() if present[row]), lead)
+        divided.setdefault(kind, []).append(alike)
+    return [(kind, np.concatenate(parts)) for kind, parts in divided.items()]
+
+
+def point_keys_of(ranges: Ranges, slots: I32) -> set[str]:
+    """Ordinal attributes that every query which constrains them fixes to a point.
+
+    Only if another attribute is left to be indexed: a key needs a range to lead to.
+    """
+    points = set()
+    for name in ranges:
+        rows = ranges[name][slots]
+        rows = rows[_constrained(rows)]
+        if len(rows) and bool((rows[:, 0] == rows[:, 1]).all()):
+            points.add(name)
+    return points if len(points) < len(ranges) else set()
+
+
+def _constrained(rows: I64) -> npt.NDArray[np.bool_]:
+    constrained: npt.NDArray[np.bool_] = (rows[:, 0] != INT64_MIN) | (rows[:, 1] != INT64_MAX)
+    return constrained
+
+
+def _selectivity(rows: I64) -> float:
+    """The mean share of the ranges' own ends that a range contains, from a sample.
+
+    Ends stand for where values are: in their ranks, so that no scale of the attribute matters.
+    """
+    some = rows[:: max(1, len(rows) // SAMPLE)]
+    ends = np.sort(some.ravel())
+    inside = np.searchsorted(ends, some[:, 1], "right") - np.searchsorted(ends, some[:, 0], "left")
+    return float(inside.mean()) / len(ends)

@@ -1,0 +1,98 @@
+"""Arrays in a folder: one .npy file each and a manifest with their sizes and checksums.
+
+Written beside its place and moved there when complete, so a folder is whole or absent. Reading maps
+the files copy-on-write; whatever differs from the manifest is named in DamagedIndexError, never used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+
+class DamagedIndexError(ValueError):
+    """A saved index that is incomplete or not what was written."""
+
+
+def write(
+    folder: Path, kind: str, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, int]
+) -> None:
+    if folder.exists():
+        raise FileExistsError(f"{folder} is already there; an index is saved to a new folder")
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    try:
+        files = {}
+        for name, array in arrays.items():
+            path = beside / f"{name}.npy"
+            np.save(path, array)
+            files[name] = {"bytes": path.stat().st_size, "crc32": _checksum(path)}
+            _to_disk(path)
+        manifest = {"format": FORMAT, "kind": kind, "facts": facts, "files": files}
+        text = json.dumps(manifest, indent=1)
+        (beside / MANIFEST).write_text(f"{text}\n{zlib.crc32(text.encode())}\n")
+        _to_disk(beside / MANIFEST)
+        os.rename(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def read(
+    folder: Path, kind: str, *, verify: bool
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, int]]:
+    manifest = _manifest(folder)
+    if manifest.get("format") != FORMAT or manifest.get("kind") != kind:
+        found = f"{manifest.get('kind')!r} of format {manifest.get('format')!r}"
+        raise DamagedIndexError(f"{folder}: holds {found}, not {kind!r} of format {FORMAT}")
+    arrays = {}
+    for name, expected in manifest["files"].items():
+        path = folder / f"{name}.npy"
+        if not path.exists():
+            raise DamagedIndexError(f"{path} is missing; save the index again")
+        if path.stat().st_size != expected["bytes"]:
+            raise DamagedIndexError(
+                f"{path} has {path.stat().st_size} bytes, {expected['bytes']} were written; "
+                "save the index again"
+            )
+        if verify and _checksum(path) != expected["crc32"]:
+            raise DamagedIndexError(
+                f"{path} is damaged (its checksum differs); save the index again"
+            )
+        empty = np.load(path) if expected["bytes"] <= 4096 else None
+        arrays[name] = np.load(path, mmap_mode="c").view(np.ndarray) if empty is None else empty
+    return arrays, manifest["facts"]
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not path.exists():
+        raise DamagedIndexError(f"{folder} holds no saved index: {MANIFEST} is missing")
+    text, _, checksum = path.read_text(errors="replace").rstrip("\n").rpartition("\n")
+    if checksum != str(zlib.crc32(text.encode())):
+        raise DamagedIndexError(f"{path} is damaged (its checksum differs); save the index again")
+    manifest: dict[str, Any] = json.loads(text)
+    return manifest
+
+
+def _checksum(path: Path) -> int:
+    value = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            value = zlib.crc32(block, value)
+    return value
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,111 @@
+"""Queries as columns: the body of a `QuerySet`, before and after it is settled.
+
+Each ordinal attribute has one closed ordinal range a row, each key attribute one value or null.
+`settled` makes the two promises a set keeps: an id occurs once, and an attribute is present only if
+some row constrains it. Cost: one hash pass over the ids, one scan of each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from limen.model.errors import QueryError
+from limen.model.ordinals import INT64_MAX, INT64_MIN, Ordinals
+
+V = TypeVar("V")
+
+
+class QueryColumns(NamedTuple):
+    ids: pa.Array
+    attributes: dict[str, pa.DataType]
+    lo: dict[str, Ordinals]
+    hi: dict[str, Ordinals]
+    keys: dict[str, pa.Array]
+
+
+def settled(columns: QueryColumns) -> QueryColumns:
+    """Without repeats of an id and without attributes that nothing constrains."""
+    encoded = columns.ids.dictionary_encode()
+    if len(encoded.dictionary) < len(columns.ids):
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        first_rows = np.unique(codes, return_index=True)[1]
+        first = first_rows[codes]
+        _refuse_other_bodies(columns, first)
+        columns = taken(columns, np.flatnonzero(first == np.arange(len(first))))
+    return constrained(columns)
+
+
+def constrained(columns: QueryColumns) -> QueryColumns:
+    """Only the attributes some row constrains."""
+    kept = {
+        name: kind
+        for name, kind in columns.attributes.items()
+        if (
+            columns.keys[name].null_count < len(columns.ids)
+            if name in columns.keys
+            else bool(
+                (columns.lo[name] != INT64_MIN).any() or (columns.hi[name] != INT64_MAX).any()
+            )
+        )
+    }
+    return QueryColumns(
+        columns.ids,
+        kept,
+        _only(columns.lo, kept),
+        _only(columns.hi, kept),
+        _only(columns.keys, kept),
+    )
+
+
+def taken(columns: QueryColumns, rows: npt.NDArray[np.intp]) -> QueryColumns:
+    """The given rows, in the given order."""
+    chosen = pa.array(rows, pa.int64())
+    return QueryColumns(
+        columns.ids.take(chosen),
+        columns.attributes,
+        {name: lo[rows] for name, lo in columns.lo.items()},
+        {name: hi[rows] for name, hi in columns.hi.items()},
+        {name: key.take(chosen) for name, key in columns.keys.items()},
+    )
+
+
+def widened(columns: QueryColumns, attributes: Mapping[str, pa.DataType]) -> QueryColumns:
+    """The same queries over more attributes, which they leave unconstrained."""
+    rows = len(columns.ids)
+    lo, hi, keys = {}, {}, {}
+    for name, kind in attributes.items():
+        if kind in (pa.string(), pa.bool_()):
+            keys[name] = columns.keys[name] if name in columns.keys else pa.nulls(rows, kind)
+        elif name in columns.lo:
+            lo[name], hi[name] = columns.lo[name], columns.hi[name]
+        else:
+            lo[name] = np.full(rows, INT64_MIN, np.int64)
+            hi[name] = np.full(rows, INT64_MAX, np.int64)
+    return QueryColumns(columns.ids, dict(attributes), lo, hi, keys)
+
+
+def _refuse_other_bodies(columns: QueryColumns, first: npt.NDArray[np.intp]) -> None:
+    rows = np.flatnonzero(first != np.arange(len(first)))
+    differs = np.zeros(len(rows), bool)
+    for ends in (*columns.lo.values(), *columns.hi.values()):
+        differs |= ends[rows] != ends[first[rows]]
+    for key in columns.keys.values():
+        codes = pc.fill_null(key.dictionary_encode().indices, -1).to_numpy(zero_copy_only=False)
+        differs |= codes[rows] != codes[first[rows]]
+    if differs.any():
+        row = int(rows[differs.argmax()])
+        raise QueryError(
+            f"the same id has another body in row {int(first[row])}",
+            row=row,
+            query_id=columns.ids[row].as_py(),
+        )
+
+
+def _only(columns: dict[str, V], kept: Mapping[str, object]) -> dict[str, V]:
+    return {name: columns[name] for name in columns if name in kept}
