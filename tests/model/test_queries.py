@@ -280,11 +280,11 @@ def test_the_same_query_twice_is_kept_once() -> None:
         assert str(caught.value) == "query row 2 (id 'a'): the same id has another body in row 0"
 
 
-def test_take_keeps_only_what_is_constrained() -> None:
+def test_take_keeps_the_attributes() -> None:
     queries = QuerySet.of({"a": {"price": 1}, "b": {"qty": 2}, "c": {"symbol": "x"}}, TYPES)
     taken = queries.take([2, 0])
     assert bodies(taken) == {"c": {"symbol": "x"}, "a": {"price": ends(1, 1)}}
-    assert list(taken.attributes) == ["price", "symbol"]
+    assert list(taken.attributes) == ["price", "qty", "symbol"]
     assert len(queries.take([])) == 0 and queries.take(np.arange(3)) == queries
     for wrong, message in (([3], "rows from 0 to 2"), ([-1], "rows from"), ([0, 0], "at most once"),
                            ([True], "row numbers"), ([[0]], "row numbers")):  # fmt: skip

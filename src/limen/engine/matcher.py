@@ -163,17 +163,23 @@ class Matcher:
         return self._slot_of
 
     def _same_body(self, slot: int, queries: QuerySet, row: int) -> bool:
-        for name, ends in self._ranges.items():
-            lo = queries.lo[name][row] if name in queries.lo else INT64_MIN
-            hi = queries.hi[name][row] if name in queries.hi else INT64_MAX
-            if (ends[slot, 0], ends[slot, 1]) != (lo, hi):
+        """Does the query in the slot say the same as that of the row, of every attribute of either?"""
+        whole = (INT64_MIN, INT64_MAX)
+        for name in self._ranges.keys() | queries.lo.keys():
+            mine = tuple(self._ranges[name][slot]) if name in self._ranges else whole
+            theirs = (queries.lo[name][row], queries.hi[name][row]) if name in queries.lo else whole
+            if mine != theirs:
                 return False
-        for name, codes in self._codes.items():
-            if isinstance(codes, TextCodes):
-                value = queries.keys[name][row].as_py() if name in queries.keys else None
-                if self._key_codes[name][slot] != codes.codes.get(value, -1):
+        texts = {name: codes for name, codes in self._codes.items() if isinstance(codes, TextCodes)}
+        for name in texts.keys() | queries.keys.keys():
+            value = queries.keys[name][row].as_py() if name in queries.keys else None
+            mine_code = self._key_codes[name][slot] if name in texts else -1
+            if mine_code < 0 or value is None:
+                if mine_code >= 0 or value is not None:
                     return False
-        return all(name in self.attributes for name in queries.attributes)
+            elif texts[name].codes.get(value) != mine_code:
+                return False
+        return True
 
     def _append(self, queries: QuerySet, *, choose_keys: bool) -> None:
         first, n = len(self._ids), len(self._ids) + len(queries)

@@ -1,4 +1,4 @@
-"""Arrays in a folder: one .npy file each and a manifest with their sizes and checksums.
+"""Arrays in a folder: one .npy file each and a manifest with their sizes and checksums, and its own.
 
 Written beside its place and moved there when complete, so a folder is whole or absent. Reading maps
 the files copy-on-write; whatever differs from the manifest is named in DamagedIndexError, never used.
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+SMALL = 4096
 
 
 class DamagedIndexError(ValueError):
@@ -40,8 +41,8 @@ def write(
             files[name] = {"bytes": path.stat().st_size, "crc32": _checksum(path)}
             _to_disk(path)
         manifest = {"format": FORMAT, "kind": kind, "facts": facts, "files": files}
-        text = json.dumps(manifest, indent=1)
-        (beside / MANIFEST).write_text(f"{text}\n{zlib.crc32(text.encode())}\n")
+        text = json.dumps(manifest, indent=1).encode()
+        (beside / MANIFEST).write_bytes(b"%d\n%b" % (zlib.crc32(text), text))
         _to_disk(beside / MANIFEST)
         os.rename(beside, folder)
     finally:
@@ -69,8 +70,11 @@ def read(
             raise DamagedIndexError(
                 f"{path} is damaged (its checksum differs); save the index again"
             )
-        empty = np.load(path) if expected["bytes"] <= 4096 else None
-        arrays[name] = np.load(path, mmap_mode="c").view(np.ndarray) if empty is None else empty
+        mapped = (
+            expected["bytes"] > SMALL
+        )  # an empty file cannot be mapped, a small one need not be
+        array = np.load(path, mmap_mode="c") if mapped else np.load(path)
+        arrays[name] = array.view(np.ndarray)
     return arrays, manifest["facts"]
 
 
@@ -78,8 +82,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.exists():
         raise DamagedIndexError(f"{folder} holds no saved index: {MANIFEST} is missing")
-    text, _, checksum = path.read_text(errors="replace").rstrip("\n").rpartition("\n")
-    if checksum != str(zlib.crc32(text.encode())):
+    checksum, _, text = path.read_bytes().partition(b"\n")
+    if checksum != b"%d" % zlib.crc32(text):
         raise DamagedIndexError(f"{path} is damaged (its checksum differs); save the index again")
     manifest: dict[str, Any] = json.loads(text)
     return manifest

@@ -1,14 +1,13 @@
 """Queries as columns: the body of a `QuerySet`, before and after it is settled.
 
 Each ordinal attribute has one closed ordinal range a row, each key attribute one value or null.
-`settled` makes the two promises a set keeps: an id occurs once, and an attribute is present only if
-some row constrains it. Cost: one hash pass over the ids, one scan of each column.
+`settled` makes the promise a set keeps: an id occurs once. Cost: one hash pass over the ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +16,6 @@ import pyarrow.compute as pc
 
 from limen.model.errors import QueryError
 from limen.model.ordinals import INT64_MAX, INT64_MIN, Ordinals
-
-V = TypeVar("V")
 
 
 class QueryColumns(NamedTuple):
@@ -30,7 +27,7 @@ class QueryColumns(NamedTuple):
 
 
 def settled(columns: QueryColumns) -> QueryColumns:
-    """Without repeats of an id and without attributes that nothing constrains."""
+    """Without repeats of an id."""
     encoded = columns.ids.dictionary_encode()
     if len(encoded.dictionary) < len(columns.ids):
         codes = encoded.indices.to_numpy(zero_copy_only=False)
@@ -38,29 +35,7 @@ def settled(columns: QueryColumns) -> QueryColumns:
         first = first_rows[codes]
         _refuse_other_bodies(columns, first)
         columns = taken(columns, np.flatnonzero(first == np.arange(len(first))))
-    return constrained(columns)
-
-
-def constrained(columns: QueryColumns) -> QueryColumns:
-    """Only the attributes some row constrains."""
-    kept = {
-        name: kind
-        for name, kind in columns.attributes.items()
-        if (
-            columns.keys[name].null_count < len(columns.ids)
-            if name in columns.keys
-            else bool(
-                (columns.lo[name] != INT64_MIN).any() or (columns.hi[name] != INT64_MAX).any()
-            )
-        )
-    }
-    return QueryColumns(
-        columns.ids,
-        kept,
-        _only(columns.lo, kept),
-        _only(columns.hi, kept),
-        _only(columns.keys, kept),
-    )
+    return columns
 
 
 def taken(columns: QueryColumns, rows: npt.NDArray[np.intp]) -> QueryColumns:
@@ -105,7 +80,3 @@ def _refuse_other_bodies(columns: QueryColumns, first: npt.NDArray[np.intp]) -> 
             row=row,
             query_id=columns.ids[row].as_py(),
         )
-
-
-def _only(columns: dict[str, V], kept: Mapping[str, object]) -> dict[str, V]:
-    return {name: columns[name] for name in columns if name in kept}

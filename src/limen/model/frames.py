@@ -52,7 +52,7 @@ def from_frame(frame: object, known: Known | None, bounds: str) -> QueryColumns:
     for name, roles in _roles(table, known).items():
         try:
             kind = _inferred(roles) if known is None else known.type_of(name)
-            if kind is not None:
+            if kind is not None and _names_it(roles):
                 _add(columns, name, kind, roles, bounds)
         except QueryError as error:
             query_id = None if error.row is None else ids[error.row].as_py()
@@ -158,6 +158,12 @@ def _inferred(roles: dict[str, pa.Array]) -> pa.DataType | None:
             return candidate
     listed = " and ".join(dict.fromkeys(type_name(kind) for kind in kinds))
     raise QueryError(f"its columns have types {listed}: pass attributes= to say which is meant")
+
+
+def _names_it(roles: dict[str, pa.Array]) -> bool:
+    """Does any row say anything of the attribute?"""
+    told = (array for role, array in roles.items() if role != "bounds")
+    return any(array.null_count < len(array) for array in told) or set(roles) == {"bounds"}
 
 
 def _is_null(kind: pa.DataType) -> bool:

@@ -2,8 +2,9 @@
 
 Row i of every column belongs to `ids[i]`. Per ordinal attribute `lo` and `hi` hold closed ordinal
 ranges, full int64 where the row leaves the attribute open; per key attribute `keys` holds the value
-or null. An id occurs once and an attribute is present only if some query constrains it. Building
-from a frame of bounds is column work throughout: a few hundred milliseconds a million rows.
+or null. An id occurs once; an attribute is present if some query names it, even to leave it open
+(an event needs a value there). Building from a frame of bounds is column work throughout: a few
+hundred milliseconds a million rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from limen.model.columns import QueryColumns, constrained, settled, taken, widened
+from limen.model.columns import QueryColumns, settled, taken, widened
 from limen.model.errors import LimenError, QueryError
 from limen.model.frames import from_frame, is_frame
 from limen.model.ordinals import Ordinals
@@ -119,7 +120,7 @@ class QuerySet:
             raise LimenError(f"take needs rows from 0 to {len(self) - 1}")
         if len(np.unique(rows)) < rows.size:
             raise LimenError("take needs each row at most once: an id occurs once in a set")
-        return self._of_columns(constrained(taken(self._columns(), rows.astype(np.intp))))
+        return self._of_columns(taken(self._columns(), rows.astype(np.intp)))
 
     def concat(self, other: QuerySet) -> QuerySet:
         """Both sets' queries, these first; the same query in both is kept once."""

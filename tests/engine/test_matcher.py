@@ -1,0 +1,224 @@
+"""The matcher against the oracle: every type, bound kind and emission, and sets that change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import limen
+from limen import Matcher, QueryError, QuerySet
+from limen.engine import matcher as matcher_module
+from limen.testing.oracle import Condition, exact, matching
+from limen.testing.strategies import DOMAINS, bodies, events, schema
+
+NAMES = st.lists(st.sampled_from(sorted(DOMAINS)), min_size=1, max_size=4, unique=True)
+
+
+def where(body: list[Condition]) -> dict[str, dict[str, object]]:
+    """The conditions as `QuerySet.of` takes them; a repeated operator is left to the later one."""
+    found: dict[str, dict[str, object]] = {}
+    for name, symbol, bound in body:
+        found.setdefault(name, {})[symbol] = bound
+    return found
+
+
+def accepted(
+    bodies_by_id: dict[Any, list[Condition]], names: list[str]
+) -> dict[Any, list[Condition]]:
+    """The queries that are not refused for matching nothing."""
+    kept = {}
+    for who, body in bodies_by_id.items():
+        try:
+            QuerySet.of([{"id": who, "where": where(body)}], schema(names))
+        except QueryError as error:
+            assert any(w in str(error) for w in ("above", "no value", "empty", "together")), error
+            continue
+        kept[who] = body
+    return kept
+
+
+def query_set(bodies_by_id: dict[Any, list[Condition]], names: list[str]) -> QuerySet:
+    return QuerySet.of(
+        [{"id": w, "where": where(b)} for w, b in bodies_by_id.items()], schema(names)
+    )
+
+
+def check(
+    matcher: Matcher, bodies_by_id: dict[Any, list[Condition]], rows: list, names: list
+) -> None:
+    table = pa.Table.from_pylist([{**row, "n": n} for n, row in enumerate(rows)], with_row(names))
+    rows = table.to_pylist()
+    needed = {name for body in bodies_by_id.values() for name, _, _ in body} & set(
+        matcher.attributes
+    )
+    needed |= set(matcher.attributes)
+    good = [row for row in rows if all(exact(row[name]) is not None for name in needed)]
+    expected = {row["n"]: matching(row, bodies_by_id) for row in good}
+
+    matched, quarantine = matcher.match(table, "rows")
+    found = Counter(zip(matched["n"].to_pylist(), matched["query_id"].to_pylist(), strict=True))
+    assert found == Counter((n, who) for n, ids in expected.items() for who in ids)
+    assert sorted(quarantine["n"].to_pylist()) == sorted({r["n"] for r in rows} - expected.keys())
+    for row in quarantine.to_pylist():
+        bad = [name for name in needed if exact(row[name]) is None]
+        assert sorted(part.split(":")[0] for part in row["reason"].split("; ")) == sorted(bad)
+
+    lists = matcher.match(table, "ids").matches
+    assert lists["n"].to_pylist() == list(expected)
+    assert [sorted(ids, key=str) for ids in lists["query_ids"].to_pylist()] == [
+        sorted(ids, key=str) for ids in expected.values()
+    ]
+    counts = matcher.match(table, "count", columns=["n"]).matches
+    assert counts.to_pydict() == {
+        "n": list(expected),
+        "matches": [len(i) for i in expected.values()],
+    }
+
+
+def with_row(names: list[str]) -> pa.Schema:
+    return schema(names).append(pa.field("n", pa.int64()))
+
+
+@given(names=NAMES, data=st.data())
+def test_matches_are_the_oracles(names: list[str], data: st.DataObject) -> None:
+    drawn = data.draw(st.lists(bodies(names), max_size=12))
+    queries = accepted(dict(enumerate(drawn)), names)
+    check(Matcher(query_set(queries, names)), queries, data.draw(events(names)), names)
+
+
+@given(names=NAMES, data=st.data())
+def test_refused_queries_would_match_nothing(names: list[str], data: st.DataObject) -> None:
+    drawn = dict(enumerate(data.draw(st.lists(bodies(names), max_size=8))))
+    refused = {who: drawn[who] for who in drawn.keys() - accepted(drawn, names).keys()}
+    table = pa.Table.from_pylist(data.draw(events(names)), schema(names))
+    assert all(not matching(row, refused) for row in table.to_pylist())
+
+
+@given(names=NAMES, data=st.data())
+def test_histories_of_adding_and_removing(names: list[str], data: st.DataObject) -> None:
+    rows = data.draw(events(names))
+    matcher, queries = Matcher(QuerySet.empty("string")), {}
+    for step in range(data.draw(st.integers(1, 4))):
+        drawn = data.draw(st.lists(bodies(names), max_size=6))
+        new = accepted({f"{step}-{i}": body for i, body in enumerate(drawn)}, names)
+        again = dict(list(queries.items())[:2])
+        if new or again:
+            assert matcher.add(query_set({**again, **new}, names)) == len(new)
+        queries |= new
+        gone = [who for who in queries if data.draw(st.booleans())]
+        assert matcher.remove(gone) == len(gone)
+        for who in gone:
+            del queries[who]
+        assert len(matcher) == len(queries)
+        check(matcher, queries, rows, names)
+    assert sorted(matcher.queries().ids.to_pylist()) == sorted(queries)
+    check(Matcher(matcher.queries()), {**queries}, rows, names)
+
+
+PRICES = {"price": "float64"}
+
+
+def test_a_refused_change_changes_nothing() -> None:
+    matcher = Matcher(QuerySet.of({"a": "price > 1", "b": "price > 2"}, PRICES))
+    before = matcher.queries()
+    with pytest.raises(
+        QueryError, match=r"row 1 \(id 'a'\): the id is in already with another body"
+    ):
+        matcher.add(QuerySet.of({"c": "price > 3", "a": "price > 9"}, PRICES))
+    with pytest.raises(QueryError, match="field 'price': is float64 here, not int64"):
+        matcher.add(QuerySet.of({"c": "price > 3"}, {"price": "int64"}))
+    with pytest.raises(QueryError, match="ids are string here, not int64"):
+        matcher.add(QuerySet.of({7: "price > 3"}, PRICES))
+    with pytest.raises(QueryError, match="no query has the id 'x'"):
+        matcher.remove(["a", "x"])
+    assert matcher.queries() == before
+    assert matcher.match(pa.table({"price": [1.5]})).matches["query_id"].to_pylist() == ["a"]
+
+
+def test_many_removals_lay_the_set_out_anew() -> None:
+    n = 3000
+    table = pa.table(
+        {"id": np.arange(n), "price_lo": np.arange(n) * 1.0, "price_hi": np.arange(n) + 5.0}
+    )
+    matcher = Matcher(QuerySet.of(table))
+    matcher.remove(range(0, n - 10))
+    assert len(matcher) == 10 and len(matcher._live) < 100
+    assert matcher.match(pa.table({"price": [n - 1.0]})).matches.num_rows == 6
+    matcher.remove(range(n - 10, n))
+    assert len(matcher) == 0
+    assert matcher.match(pa.table({"price": [n - 1.0]}), "ids").matches[
+        "query_ids"
+    ].to_pylist() == [[]]
+
+
+def test_batches_are_joined_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matcher_module, "BATCH_ROWS", 7)
+    table = pa.table({"x": [*range(40), None]})
+    counted = Matcher(QuerySet.of({"q": "x >= 20"}, table.schema)).match(table, "count")
+    assert counted.matches["matches"].to_pylist() == [0] * 20 + [1] * 20
+    assert counted.quarantine.to_pylist() == [{"x": None, "reason": "x: null"}]
+
+
+def test_empty_sets_and_batches() -> None:
+    table = pa.table({"x": pa.array([1, 2], pa.int64())})
+    assert limen.match(table, {}).to_pydict() == {"x": [], "query_id": []}
+    assert limen.match(table, {}, "count")["matches"].to_pylist() == [0, 0]
+    none = limen.match(table.slice(0, 0), {"q": "x > 0"}, "ids")
+    assert none.num_rows == 0 and none.schema.names == ["x", "query_ids"]
+
+
+def test_the_plain_call_takes_frames_and_warns_of_quarantine() -> None:
+    queries = pd.DataFrame({"id": [1, 2], "x_lo": [0.0, 5.0], "x_hi": [5.0, 9.0]})
+    for frame in (
+        pd.DataFrame({"x": [5.0]}),
+        pl.DataFrame({"x": [5.0]}),
+        [{"x": 5.0}],
+        {"x": [5.0]},
+    ):
+        assert sorted(limen.match(frame, queries)["query_id"].to_pylist()) == [1, 2]
+        assert limen.match(frame, queries, bounds="[)")["query_id"].to_pylist() == [2]
+        assert limen.match(frame, pl.from_pandas(queries), bounds="(]")["query_id"].to_pylist() == [
+            1
+        ]
+    with pytest.warns(
+        limen.QuarantineWarning, match=r"2 of 3 events were not matched \(the first: x: NaN"
+    ):
+        matched = limen.match(pa.table({"x": [float("nan"), None, 1.0]}), queries)
+    assert matched["query_id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"y": [1.0]}, r"event column 'price': is missing; the queries need it \(columns: y\)"),
+        ({"price": [1]}, "event column 'price': has type int64, which cannot be read as float64"),
+        ({"price": ["1"]}, "event column 'price': has type string"),
+        ({"price": [1.0], "query_id": [1]}, "the events have a column 'query_id'"),
+    ],
+)
+def test_columns_that_cannot_be_matched(table: dict, message: str) -> None:
+    with pytest.raises(limen.LimenError, match=message):
+        Matcher(QuerySet.of({"a": "price > 1"}, PRICES)).match(pa.table(table))
+
+
+def test_arguments_that_make_no_sense() -> None:
+    table = pa.table({"price": [1.0]})
+    with pytest.raises(limen.LimenError, match="emit='all' is not one of rows, ids, count"):
+        limen.match(table, {"a": "price > 1"}, "all")  # type: ignore[arg-type]
+    with pytest.raises(limen.LimenError, match="the events have no column 'x'"):
+        limen.match(table, {"a": "price > 1"}, columns=["x"])
+    with pytest.raises(limen.LimenError, match="cannot read events from a int"):
+        limen.match(3, {})
+
+
+def test_text_ids_are_a_dictionary_over_the_set() -> None:
+    ids = limen.match(pa.table({"price": [2.0]}), {"a": "price > 1"}, "ids")["query_ids"]
+    assert pa.types.is_dictionary(ids.type.value_type)
