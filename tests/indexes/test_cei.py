@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def check(index: CEI, rows: dict[int, tuple[int, tuple[int, int]]], xs: list[int
         for x, g in zip(values, groups, strict=True)
     ]
     offsets, ids = index.stab_many(values, groups)
-    found = [sorted(ids[a:b].tolist()) for a, b in zip(offsets, offsets[1:], strict=False)]
+    found = [sorted(ids[a:b].tolist()) for a, b in itertools.pairwise(offsets)]
     assert found == expected
     assert index.count_many(values, groups).tolist() == [len(e) for e in expected]
 

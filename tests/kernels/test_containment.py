@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_decompositions_are_exact_smallest_and_unique(length: int) -> None:
         for b in range(a + 1, domain + 1):
             pieces = sorted(interval(label, length) for label in labels_of(a, b, length))
             assert pieces[0][0] == a and pieces[-1][1] == b
-            assert all(p[1] == q[0] for p, q in zip(pieces, pieces[1:], strict=False))
+            assert all(p[1] == q[0] for p, q in itertools.pairwise(pieces))
             assert fewest(a, b) == (len(pieces), 1)
 
 

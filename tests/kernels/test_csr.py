@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ def test_verify_keeps_what_contains_the_value(rows: list[list[int]], data: st.Da
     xs = data.draw(st.lists(st.integers(0, 5), min_size=len(rows), max_size=len(rows)))
     offsets, ids = csr(rows)
     verify(offsets, ids, np.array(xs, np.int64), np.array(ends, np.int64))
-    kept = [ids[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)]
+    kept = [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)]
     assert kept == [
         [q for q in row if ends[q][0] <= x <= ends[q][1]] for row, x in zip(rows, xs, strict=True)
     ]
@@ -36,5 +38,5 @@ def test_append_puts_b_behind_a(a: list[list[int]], data: st.DataObject) -> None
     (a_offsets, a_ids), (b_offsets, b_ids) = csr(a), csr(b)
     out = np.empty(len(a_ids) + len(b_ids), np.int32)
     offsets = append(a_offsets, a_ids, b_offsets, b_ids, out)
-    both = [out[i:j].tolist() for i, j in zip(offsets, offsets[1:], strict=False)]
+    both = [out[i:j].tolist() for i, j in itertools.pairwise(offsets)]
     assert both == [x + y for x, y in zip(a, b, strict=True)]

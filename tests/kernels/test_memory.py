@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from limen.kernels.memory import LINE_WORDS, PUT_WORDS, aligned_words, put
 
 
-@given(n=st.integers(0, 400), o=st.integers(0, 40), s=st.integers(0, 40))
-def test_put_copies_and_writes_at_most_its_spare(n: int, o: int, s: int) -> None:
-    src = np.arange(1000, dtype=np.int32)
+@given(n=st.integers(0, 400), o=st.integers(0, 40), s=st.integers(0, 40), behind=st.booleans())
+def test_put_copies_and_writes_at_most_its_spare(n: int, o: int, s: int, behind: bool) -> None:
+    mem, own = np.arange(1000, dtype=np.int32), np.arange(1000, 2000, dtype=np.int32)
     out = np.full(1000, -1, np.int32)
-    put(out, o, src, s, n)
-    assert out[o : o + n].tolist() == list(range(s, s + n))
+    address = s + 1000 if behind else s
+    put(out, o, mem, own, address, n)
+    assert out[o : o + n].tolist() == list(range(address, address + n))
     assert (out[:o] == -1).all() and (out[o + n + PUT_WORDS :] == -1).all()
 
 

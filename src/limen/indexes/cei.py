@@ -50,7 +50,8 @@ class CEI:
     _roots: int  # groups that the grid has room for
     _fitted: int  # queries that were in when the grid was fitted
     _since_fit: int
-    _tallies: tuple[I64, I32] | None
+    _tallies: tuple[I64, I32] | None  # made once enough values were counted to pay for them
+    _counted: int  # values counted since the last change
 
     def __init__(self) -> None:
         self._table = QueryTable()
@@ -99,7 +100,7 @@ class CEI:
         dead[ids] = True
         self._tail = kernel.take(self._ix, self._scratch, touched, n, dead, self._tail)
         self._table.remove(ids)
-        self._tallies = None
+        self._tallies, self._counted = None, 0
 
     def _remember_groups(self, ids: I32, groups: I32) -> None:
         if len(groups):
@@ -131,7 +132,7 @@ class CEI:
         )
         self._tail = cells * LINE_WORDS
         self._top = 0
-        self._tallies = None
+        self._tallies, self._counted = None, 0
         self._put(ids, lo, hi, groups)
         self._fitted, self._since_fit = len(ids), 0
 
@@ -145,7 +146,7 @@ class CEI:
 
     def _put(self, ids: I32, lo: I64, hi: I64, groups: I32) -> int:
         """Put queries into the arrays; returns how many there are within the fullest cell touched."""
-        self._tallies = None
+        self._tallies, self._counted = None, 0
         adds, touched, n = self._plan(lo, hi, groups)
         self._make_room(adds, touched, n, gaining=True)
         self._tail = kernel.grow(self._ix, self._scratch, adds, touched, n, self._tail)
@@ -206,7 +207,8 @@ class CEI:
 
     def count_many(self, xs: I64, groups: I32 | None = None) -> I32:
         xs, by_group = self._checked_values(xs, groups)
-        if self._tallies is None and len(xs) > int(self._ix.levels[1]) // 8:
+        self._counted += len(xs)
+        if self._tallies is None and self._counted > int(self._ix.levels[1]) // 8:
             layout, parts = kernel.tally_layout(self._ix.nodes, TALLY_BITS)
             tallies = np.empty(parts, np.int32)
             kernel.tally(self._ix, self._scratch, self._top, layout, tallies)
@@ -298,7 +300,8 @@ class CEI:
             arrays["heads"],
             facts["step"],
         )
-        index._tail, index._tallies, index._scratch = 0, None, kernel.scratch()
+        index._tail, index._scratch = 0, kernel.scratch()
+        index._tallies, index._counted = None, 0
         index._fitted, index._since_fit = index._table.size, 0
         return index
 

@@ -383,6 +383,14 @@ def take(
     return tail
 
 
+@leaf
+def ask_for(mem: I32, own: I32, address: int) -> None:
+    """Prefetch an address, without a branch on which memory it is in."""
+    base = len(mem)
+    prefetch(mem, min(address, max(base - 1, 0)))
+    prefetch(own, max(address - base, 0))
+
+
 @loop
 def report(ix: Arrays, top: int, xs: I64, at: I32, begin: int, offsets: I64, out: I32) -> int:
     """Write what xs[begin:] find to out, from offsets[begin] on; offsets[i + 1] ends that of i.
@@ -395,27 +403,16 @@ def report(ix: Arrays, top: int, xs: I64, at: I32, begin: int, offsets: I64, out
     n = len(xs)
     o = offsets[begin]
     for i in range(begin, n):
-        if i + FAR < n:
+        if i + 2 * FAR < n:
+            if len(moved) > 0:
+                prefetch(moved, max(np.int64(at[i + 2 * FAR]), 0))
             c = max(np.int64(at[i + FAR]), 0)
-            address = _address(moved, c)
-            if address < base:
-                cell.ask_for(mem, address)
-            else:
-                cell.ask_for(own, address - base)
-            for level in range(1, top + 1):
-                prefetch(heads, 2 * (levels[level] - levels[1] + (c >> (step * level))))
+            ask_for(mem, own, _address(moved, c))
+            ask_for(mem, own, _address(moved, c) + LINE_WORDS // 2)
             c = max(np.int64(at[i + NEAR]), 0)
-            address = _address(moved, c)
-            if address < base:
-                cell.ask_for_data(mem, mem64, address)
-            else:
-                cell.ask_for_data(own, own64, address - base)
             for level in range(1, top + 1):
-                start = heads[levels[level] - levels[1] + (c >> (step * level)), 0]
-                if start < base:
-                    prefetch(mem, start)
-                else:
-                    prefetch(own, start - base)
+                k = levels[level] - levels[1] + (c >> (step * level))
+                ask_for(mem, own, heads[k, 0])
         c = np.int64(at[i])
         if c >= 0:
             address = _address(moved, c)
@@ -429,10 +426,7 @@ def report(ix: Arrays, top: int, xs: I64, at: I32, begin: int, offsets: I64, out
                 start, length, _ = _head(heads, levels[level] - levels[1] + (c >> (step * level)))
                 if o + length + LINE_WORDS > len(out):
                     return i
-                if start < base:
-                    put(out, o, mem, start, length)
-                else:
-                    put(out, o, own, start - base, length)
+                put(out, o, mem, own, start, length)
                 o += length
         offsets[i + 1] = o
     return n

@@ -22,11 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from limen.kernels.compiled import leaf
-from limen.kernels.memory import I32, I64, LINE_WORDS, prefetch, put
+from limen.kernels.memory import I32, I64, LINE_WORDS, put
 
 FULL, OPENS, CLOSES, WITHIN = 0, 1, 2, 3
 INLINE_WORDS = LINE_WORDS - 2
-DATA_LINES = 4  # asked for ahead
 SHORT = 4  # so many ends are compared without a branch
 
 
@@ -180,22 +179,6 @@ def reached(mem64: I64, at: int, n: int, x: int, sign: int) -> int:
 
 
 @leaf
-def ask_for(mem: I32, w: int) -> None:
-    """Prefetch the cell at w."""
-    prefetch(mem, w)
-    prefetch(mem, w + LINE_WORDS // 2)
-
-
-@leaf
-def ask_for_data(mem: I32, mem64: I64, w: int) -> None:
-    """Prefetch the beginning of the data of a cell that has outgrown its words."""
-    if mem[w] < 0:
-        data = mem64[(w + 2) >> 1]
-        for line in range(DATA_LINES):
-            prefetch(mem, data + line * (LINE_WORDS // 2))
-
-
-@leaf
 def report(mem: I32, mem64: I64, w: int, x: int, out: I32, o: int) -> int:
     """Write the ids that x finds in the cell at w to out[o:]; returns the new o, or -1 if no room.
 
@@ -214,11 +197,11 @@ def report(mem: I32, mem64: I64, w: int, x: int, out: I32, o: int) -> int:
     ends = data >> 1
     ids = data + 2 * (opens + closes + 2 * within)
     met = full + reached(mem64, ends, opens, x, 0)
-    put(out, o, mem, ids, met)
+    put(out, o, mem, mem, ids, met)
     o += met
     ids += full + opens
     met = reached(mem64, ends + opens, closes, x, -1)
-    put(out, o, mem, ids, met)
+    put(out, o, mem, mem, ids, met)
     o += met
     if within > 0:
         ids += closes

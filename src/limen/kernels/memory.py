@@ -31,6 +31,11 @@ if config.DISABLE_JIT:
     def copy_words(dst: I32, d: int, src: I32, s: int, n: int) -> None:
         dst[d : d + n] = src[s : s + n]
 
+    def copy_either(dst: I32, d: int, mem: I32, own: I32, address: int, n: int) -> None:
+        base = len(mem)
+        src, s = (mem, address) if address < base else (own, address - base)
+        dst[d : d + n] = src[s : s + n]
+
     def prefetch(array: I32 | I64, i: int) -> None:
         pass
 
@@ -51,6 +56,28 @@ else:
         return types.void(dst, types.int64, src, types.int64, types.int64), codegen
 
     @intrinsic  # type: ignore[untyped-decorator]
+    def copy_either(
+        typingctx: Any, dst: Any, d: Any, mem: Any, own: Any, address: Any, n: Any
+    ) -> Any:
+        """Copy n words of the two memories' common address space: a choice, but no branch."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            to = context.make_array(signature.args[0])(context, builder, args[0])
+            mem = context.make_array(signature.args[2])(context, builder, args[2])
+            own = context.make_array(signature.args[3])(context, builder, args[3])
+            behind = builder.sub(args[4], mem.nitems)
+            of_ptr = builder.select(
+                builder.icmp_signed("<", behind, behind.type(0)),
+                builder.gep(mem.data, [args[4]]),
+                builder.gep(own.data, [behind]),
+            )
+            cgutils.raw_memcpy(builder, builder.gep(to.data, [args[1]]), of_ptr, args[5], 4)
+            return context.get_dummy_value()
+
+        sig = types.void(dst, types.int64, mem, own, types.int64, types.int64)
+        return sig, codegen
+
+    @intrinsic  # type: ignore[untyped-decorator]
     def prefetch(typingctx: Any, array: Any, i: Any) -> Any:
         """Bring the cache line of the array's i-th element (in memory order) closer."""
 
@@ -67,20 +94,20 @@ else:
 
 
 @leaf
-def put(out: I32, o: int, src: I32, s: int, n: int) -> None:
-    """out[o:o+n] = src[s:s+n], possibly writing up to PUT_WORDS more of whatever follows in src.
+def put(out: I32, o: int, mem: I32, own: I32, address: int, n: int) -> None:
+    """out[o:o+n] = the n words at the address, possibly writing up to PUT_WORDS more behind them.
 
     Short lists are the rule, and a copy of fixed length has no branch to mispredict.
     """
-    copy_words(out, o, src, s, PUT_WORDS)
+    copy_either(out, o, mem, own, address, PUT_WORDS)
     if n > PUT_WORDS:
         if n <= 8 * PUT_WORDS:
             i = PUT_WORDS
             while i < n:
-                copy_words(out, o + i, src, s + i, PUT_WORDS)
+                copy_either(out, o + i, mem, own, address + i, PUT_WORDS)
                 i += PUT_WORDS
         else:
-            copy_words(out, o, src, s, n)
+            copy_either(out, o, mem, own, address, n)
 
 
 def aligned_words(n: int) -> I32:

@@ -122,16 +122,17 @@ def bodies(draw: st.DrawFn, names: list[str]) -> list[Condition]:
     return [condition for name in some for condition in draw(conditions(name))]
 
 
+@st.composite
+def values(draw: st.DrawFn, name: str) -> object:
+    """A value of the attribute, now and then a bad one."""
+    if draw(st.integers(0, 15)) > 0:
+        return draw(DOMAINS[name].values)
+    return draw(st.sampled_from([None, float("nan")] if name.startswith("float") else [None]))
+
+
 def events(names: list[str], max_size: int = 12) -> st.SearchStrategy[list[dict[str, object]]]:
     """Rows with a value of each attribute, some of them null or NaN."""
-    fields: dict[str, st.SearchStrategy[object]] = {}
-    for name in names:
-        values = DOMAINS[name].values
-        bad: list[object] = [None, float("nan")] if name.startswith("float") else [None]
-        fields[name] = st.integers(0, 15).flatmap(
-            lambda i, values=values, bad=bad: st.sampled_from(bad) if i == 0 else values
-        )
-    return st.lists(st.fixed_dictionaries(fields), max_size=max_size)
+    return st.lists(st.fixed_dictionaries({n: values(n) for n in names}), max_size=max_size)
 
 
 def schema(names: list[str]) -> pa.Schema:
