@@ -15,7 +15,7 @@ settings.register_profile(
     "limen",
     derandomize=True,
     deadline=None,
-    max_examples=40 if UNJITTED else 150,
+    max_examples=80 if UNJITTED else 400,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("limen")

@@ -219,6 +219,14 @@ def test_arguments_that_make_no_sense() -> None:
         limen.match(3, {})
 
 
+def test_categorical_columns_are_read_as_what_they_hold() -> None:
+    frame = pd.DataFrame({"symbol": pd.Categorical(["IBM", "KO", None]), "price": [1.0, 2.0, 3.0]})
+    queries = QuerySet.of({"q": "symbol = 'KO' AND price > 1"}, pa.Table.from_pandas(frame).schema)
+    matches, quarantine = Matcher(queries).match(pa.Table.from_pandas(frame))
+    assert matches["query_id"].to_pylist() == ["q"]
+    assert quarantine["reason"].to_pylist() == ["symbol: null"]
+
+
 def test_text_ids_are_a_dictionary_over_the_set() -> None:
     ids = limen.match(pa.table({"price": [2.0]}), {"a": "price > 1"}, "ids")["query_ids"]
     assert pa.types.is_dictionary(ids.type.value_type)

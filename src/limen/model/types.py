@@ -1,7 +1,8 @@
 """Which Arrow types an attribute may have, and which columns may be read as one.
 
 Ordinal types have an order-preserving map to int64 and take ranges; key types take equality only.
-After `attribute_type` a type has one spelling: text is `string`, decimals are `decimal128`.
+After `attribute_type` a type has one spelling: text is `string`, decimals are `decimal128`, and a
+dictionary is what it holds.
 `lossless(src, dst)` holds exactly when every value of `src` is a value of `dst` (a finer timestamp
 unit may still push single values out of range: those are bad events, not a bad column).
 """
@@ -70,6 +71,8 @@ def attribute_type(spec: str | pa.DataType) -> pa.DataType:
     """
     found = _named(spec) if isinstance(spec, str) else spec
     if isinstance(found, pa.DataType):
+        if pt.is_dictionary(found):
+            return attribute_type(found.value_type)
         if pt.is_string(found) or pt.is_large_string(found) or pt.is_string_view(found):
             return pa.string()
         if _is_small_decimal(found):

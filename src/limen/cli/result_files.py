@@ -1,0 +1,148 @@
+"""Files of results: written piece by piece under a temporary name, renamed when all is in.
+
+So a file with the final name is always whole. Csv joins a list of ids with `;`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from datetime import date, datetime, time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from limen.cli.event_files import format_of
+from limen.model import LimenError
+
+JSON_ROWS = 8192
+SEPARATOR = ";"
+
+
+def check_target(path: Path, option: str, inputs: Iterable[Path], force: bool) -> None:
+    """Refuse a target that cannot be written or would destroy something."""
+    format_of(path, zipped=False)
+    for other in inputs:
+        if _same(path, other):
+            raise LimenError(f"{option} {path} is also read or written by this run; name another")
+    if path.is_dir():
+        raise LimenError(f"{option} {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise LimenError(f"{option} {path}: there is no folder {path.parent}")
+    if path.exists() and not force:
+        raise LimenError(f"{option} {path} exists; --force overwrites it")
+
+
+def _same(path: Path, other: Path) -> bool:
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()
+
+
+class ResultFile:
+    """A context: left in order, the file appears; left by an error, nothing does."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._format = format_of(path, zipped=False)
+        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        self._file = self._part.open("wb")
+        return self
+
+    def write(self, table: pa.Table) -> None:
+        table = _plain(table)
+        if self._format == "jsonl":
+            self._write_lines(table)
+            return
+        if self._format == "csv":
+            table = _joined(table)
+        if self._writer is None:
+            make = pa_csv.CSVWriter if self._format == "csv" else pq.ParquetWriter
+            self._writer = make(self._file, table.schema)
+        if len(table):
+            self._writer.write_table(table)
+
+    def _write_lines(self, table: pa.Table) -> None:
+        for start in range(0, len(table), JSON_ROWS):
+            rows = _finite(table.slice(start, JSON_ROWS)).to_pylist()
+            lines = (json.dumps(row, default=_said, ensure_ascii=False) + "\n" for row in rows)
+            self._file.write("".join(lines).encode())
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and self._writer is not None:
+                self._writer.close()
+            self._file.close()
+            if kind is None:
+                self._part.replace(self._path)
+        finally:
+            self._part.unlink(missing_ok=True)
+
+
+def refuse_separator(ids: pa.Array) -> None:
+    if pt.is_string(ids.type) and pc.any(pc.match_substring(ids, SEPARATOR)).as_py():
+        raise LimenError(
+            f"a query id contains {SEPARATOR!r}, which separates the ids in csv; "
+            "write .parquet or .jsonl"
+        )
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without dictionaries: one over all query ids would be written with every piece."""
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        if pt.is_dictionary(field.type):
+            table = table.set_column(i, field.name, column.cast(field.type.value_type))
+        elif _is_list(field.type) and pt.is_dictionary(field.type.value_type):
+            lists = [_decoded(chunk) for chunk in column.chunks]
+            table = table.set_column(i, field.name, pa.chunked_array(lists))
+    return table
+
+
+def _decoded(lists: Any) -> pa.Array:
+    return type(lists).from_arrays(lists.offsets, lists.values.dictionary_decode())
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pt.is_list(kind) or pt.is_large_list(kind))
+
+
+def _joined(table: pa.Table) -> pa.Table:
+    for i, field in enumerate(table.schema):
+        if _is_list(field.type):
+            large = pt.is_large_list(field.type)
+            texts = pa.large_list(pa.string()) if large else pa.list_(pa.string())
+            joined = pc.binary_join(table.column(i).cast(texts), SEPARATOR)
+            table = table.set_column(i, field.name, joined)
+    return table
+
+
+def _finite(table: pa.Table) -> pa.Table:
+    """JSON has no NaN and no infinity: null."""
+    for i, field in enumerate(table.schema):
+        if pt.is_floating(field.type):
+            column = table.column(i)
+            finite = pc.if_else(pc.is_finite(column), column, pa.scalar(None, field.type))
+            table = table.set_column(i, field.name, finite)
+    return table
+
+
+def _said(value: object) -> object:
+    if isinstance(value, (date, datetime, time)):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else str(value)

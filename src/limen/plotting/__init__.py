@@ -1,0 +1,1 @@
+"""Pictures, drawn with matplotlib (an extra: `pip install 'limen[plot]'`)."""
