@@ -97,7 +97,7 @@ def test_a_decimal_beyond_64_bits_is_refused() -> None:
         (pa.timestamp("us"), pa.timestamp("us", "UTC"), False),
         (pa.timestamp("us", "UTC"), pa.timestamp("us", "Asia/Tokyo"), True),
         (pa.large_string(), pa.string(), True),
-        (pa.dictionary(pa.int8(), pa.binary()), pa.string(), True),
+        (pa.dictionary(pa.int8(), pa.string()), pa.string(), True),
         (pa.string(), pa.float64(), False),
         (pa.bool_(), pa.int8(), False),
         (pa.bool_(), pa.bool_(), True),
