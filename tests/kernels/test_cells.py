@@ -95,6 +95,20 @@ def test_spreading_keeps_every_section(rows: Members, gains: tuple[int, ...]) ->
             assert wide64[to : to + old[kind]].tolist() == mem64[at : at + old[kind]].tolist()
 
 
+@given(members, st.integers(0, 5))
+def test_room_behind_full_is_spreading_in_place(rows: Members, gain: int) -> None:
+    mem, mem64 = laid_out(rows)
+    old = np.empty(4, np.int64)
+    data, _ = cell.read(mem, mem64, 0, old)
+    new = old + [gain, 0, 0, 0]
+    wide = aligned_words(2048)
+    cell.spread(mem, data, old, wide, 0, new)
+    cell.make_room_behind_full(mem, data, old, gain)
+    gap = slice(cell.ids_at(0, new, cell.FULL) + old[0], cell.ids_at(0, new, cell.OPENS))
+    wide[gap] = mem[data + gap.start : data + gap.stop]
+    assert mem[data : data + cell.words(new)].tolist() == wide[: cell.words(new)].tolist()
+
+
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=90), st.booleans())
 def test_ends_are_sorted_with_their_ids(keys: list[int], descending: bool) -> None:
     n = len(keys)

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from limen.indexes import saved
 from limen.indexes.protocol import I32, I64, Hits, QueryTable, checked, lengthened, plain
+from limen.indexes.spare import Spare
 from limen.kernels import cei as kernel
 from limen.kernels.containment import level_starts
 from limen.kernels.grid import fit, locate_many, sample_ends
@@ -41,6 +42,14 @@ _NO_I32 = np.empty(0, np.int32)
 _NO_I64 = np.empty(0, np.int64)
 
 
+class _Spares:
+    """Buffers for what a batch of probes needs and returns."""
+
+    def __init__(self) -> None:
+        self.cells, self.ids, self.counts = Spare(np.int32), Spare(np.int32), Spare(np.int32)
+        self.offsets = Spare(np.int64)
+
+
 class CEI:
     name: ClassVar[str] = "cei"
 
@@ -50,14 +59,14 @@ class CEI:
     _roots: int  # groups that the grid has room for
     _fitted: int  # queries that were in when the grid was fitted
     _since_fit: int
-    _tallies: tuple[I64, I32] | None  # made once enough values were counted to pay for them
+    _tallies: tuple[I64, kernel.Tallies] | None  # made once enough values were counted to pay for them
     _counted: int  # values counted since the last change
 
     def __init__(self) -> None:
         self._table = QueryTable()
         self._groups = _NO_I32
         self._n_groups = 1
-        self._scratch = kernel.scratch()
+        self._scratch, self._spare = kernel.scratch(), _Spares()
         self._refit()
 
     def __len__(self) -> int:
@@ -94,7 +103,8 @@ class CEI:
         if not len(ids):
             return
         lo, hi = self._table.lo[ids], self._table.hi[ids]
-        adds, touched, n = self._plan(lo, hi, self._group_of(ids))
+        groups = self._group_of(ids)
+        adds, touched, n = self._plan(lo, hi, groups, self._locality(lo, groups))
         self._make_room(adds, touched, n, gaining=False)
         dead = np.zeros(len(self._table.live), np.bool_)
         dead[ids] = True
@@ -136,8 +146,7 @@ class CEI:
         self._put(ids, lo, hi, groups)
         self._fitted, self._since_fit = len(ids), 0
 
-    def _plan(self, lo: I64, hi: I64, groups: I32) -> tuple[I32, I32, int]:
-        order = self._locality(lo, groups)
+    def _plan(self, lo: I64, hi: I64, groups: I32, order: I32) -> tuple[I32, I32, int]:
         n_cells = int(self._ix.levels[1])
         adds = np.zeros(3 * n_cells + int(self._ix.levels[-1]), np.int32)
         touched = np.empty(int(self._ix.levels[-1]), np.int32)
@@ -147,10 +156,10 @@ class CEI:
     def _put(self, ids: I32, lo: I64, hi: I64, groups: I32) -> int:
         """Put queries into the arrays; returns how many there are within the fullest cell touched."""
         self._tallies, self._counted = None, 0
-        adds, touched, n = self._plan(lo, hi, groups)
+        order = self._locality(lo, groups)
+        adds, touched, n = self._plan(lo, hi, groups, order)
         self._make_room(adds, touched, n, gaining=True)
         self._tail = kernel.grow(self._ix, self._scratch, adds, touched, n, self._tail)
-        order = self._locality(lo, groups)
         top = kernel.fill(self._ix, self._scratch, ids, groups, lo, hi, order, adds)
         self._top = max(self._top, top)
         return kernel.settle(self._ix, self._scratch, touched, n)
@@ -186,14 +195,16 @@ class CEI:
 
     def stab_many(self, xs: I64, groups: I32 | None = None) -> Hits:
         xs, by_group = self._checked_values(xs, groups)
-        cells = self._locate(xs, by_group)
-        offsets = np.zeros(len(xs) + 1, np.int64)
-        expected = 1.1 * self._hits_per_value(xs, by_group) * len(xs)
-        out = np.empty(int(expected) + 1024, np.int32)
+        n = len(xs)
+        cells = self._spare.cells.empty(n)[:n]
+        locate_many(self._ix.nodes, by_group, xs, cells)
+        offsets = self._spare.offsets.empty(n + 1)[: n + 1]
+        offsets[0] = 0
+        out = self._spare.ids.empty(int(1.1 * self._hits_per_value(xs, by_group) * n) + 1024)
         done = 0
         while True:
             done = kernel.report(self._ix, self._top, xs, cells, done, offsets, out)
-            if done == len(xs):
+            if done == n:
                 return offsets, out[: offsets[-1]]
             larger = np.empty(2 * len(out) + self._table.size + LINE_WORDS, np.int32)
             larger[: offsets[done]] = out[: offsets[done]]
@@ -210,14 +221,15 @@ class CEI:
         self._counted += len(xs)
         if self._tallies is None and self._counted > int(self._ix.levels[1]) // 8:
             layout, parts = kernel.tally_layout(self._ix.nodes, TALLY_BITS)
-            tallies = np.empty(parts, np.int32)
-            kernel.tally(self._ix, self._scratch, self._top, layout, tallies)
-            self._tallies = layout, tallies
+            tallies = np.empty(parts, np.uint32)
+            most = kernel.tally(self._ix, self._scratch, self._top, layout, tallies)
+            small = most < np.iinfo(np.uint16).max
+            self._tallies = layout, tallies.astype(np.uint16) if small else tallies
         return self._count(xs, by_group, self._tallies)
 
-    def _count(self, xs: I64, groups: I32, tallies: tuple[I64, I32] | None) -> I32:
-        found = np.empty(len(xs), np.int32)
-        layout, parts = tallies or (np.empty((0, 2), np.int64), _NO_I32)
+    def _count(self, xs: I64, groups: I32, tallies: tuple[I64, kernel.Tallies] | None) -> I32:
+        found = self._spare.counts.empty(len(xs))[: len(xs)]
+        layout, parts = tallies or (np.empty((0, 2), np.int64), np.empty(0, np.uint16))
         kernel.count(self._ix, self._scratch, self._top, layout, parts, groups, xs, found)
         return found
 
@@ -300,7 +312,7 @@ class CEI:
             arrays["heads"],
             facts["step"],
         )
-        index._tail, index._scratch = 0, kernel.scratch()
+        index._tail, index._scratch, index._spare = 0, kernel.scratch(), _Spares()
         index._tallies, index._counted = None, 0
         index._fitted, index._since_fit = index._table.size, 0
         return index

@@ -35,6 +35,10 @@ MAX_PIECES = 512
 FAR, NEAR = 24, 12  # how many values ahead a cell, then its data, is asked for
 
 
+Tallies = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+NO_TALLY = 0xFFFFFFFF  # in uint16, its low half
+
+
 class Arrays(NamedTuple):
     """Everything a probe reads."""
 
@@ -248,6 +252,8 @@ def grow(ix: Arrays, scratch: Scratch, adds: I32, touched: I32, n: int, tail: in
             cell.spread(mem, data, old, own, to, new)
         elif to != data:
             cell.spread(own, data, old, own, to, new)
+        elif cell.words(new) - cell.words(old) == adds[4 * label + cell.FULL]:
+            cell.make_room_behind_full(own, data, old, adds[4 * label + cell.FULL])
         else:
             copy_words(aside, 0, own, data, cell.words(old))
             cell.spread(aside, 0, old, own, to, new)
@@ -486,7 +492,7 @@ def _parts_before(change: int, first: int, width: int, parts: int) -> int:
 
 @leaf
 def _tally_cell(
-    mem64: I64, data: int, counts: I64, first: int, width: int, parts: int, at: int, tallies: I32
+    mem64: I64, data: int, counts: I64, first: int, width: int, parts: int, at: int, tallies: npt.NDArray[np.uint32]
 ) -> None:
     """Add to the tallies of a cell's parts the queries that begin or end in the cell."""
     opens = cell.ends_at(data, counts, cell.OPENS)
@@ -494,15 +500,15 @@ def _tally_cell(
     within = cell.ends_at(data, counts, cell.WITHIN)
     for j in range(counts[cell.OPENS]):
         for part in range(_parts_before(mem64[opens + j], first, width, parts), parts):
-            tallies[at + part] += 1
+            tallies[at + part] += np.uint32(1)
     for j in range(counts[cell.CLOSES]):
         for part in range(_parts_before(mem64[closes + j] + 1, first, width, parts)):
-            tallies[at + part] += 1
+            tallies[at + part] += np.uint32(1)
     for j in range(counts[cell.WITHIN]):
         begin = _parts_before(mem64[within + j], first, width, parts)
         end = _parts_before(mem64[within + counts[cell.WITHIN] + j] + 1, first, width, parts)
         for part in range(begin, end):
-            tallies[at + part] += 1
+            tallies[at + part] += np.uint32(1)
     for j in range(counts[cell.OPENS] + counts[cell.CLOSES] + 2 * counts[cell.WITHIN]):
         ending = counts[cell.OPENS] <= j < counts[cell.OPENS] + counts[cell.CLOSES]
         ending |= j >= counts[cell.OPENS] + counts[cell.CLOSES] + counts[cell.WITHIN]
@@ -513,12 +519,16 @@ def _tally_cell(
             if part < parts and change == first + (part << width):
                 continue
             part -= 1  # .. or the one that it splits
-        tallies[at + part] = -1
+        tallies[at + part] = NO_TALLY
 
 
 @loop
-def tally(ix: Arrays, scratch: Scratch, top: int, layout: I64, tallies: I32) -> None:
-    """Fill the count of every part, -1 where a query begins or ends inside it.
+def tally(
+    ix: Arrays, scratch: Scratch, top: int, layout: I64, tallies: npt.NDArray[np.uint32]
+) -> int:
+    """Fill the count of every part, NO_TALLY where a query begins or ends inside it.
+
+    Returns no less than the largest count.
 
     The first part of a group reaches down to the lowest ordinal and its last up to the highest:
     a change at the very start of a cell can only be in such a first part, hence inside it.
@@ -527,6 +537,7 @@ def tally(ix: Arrays, scratch: Scratch, top: int, layout: I64, tallies: I32) -> 
     nodes, levels, moved, heads = ix.nodes, ix.levels, ix.moved, ix.heads
     base = len(mem)
     counts = scratch.old
+    most = np.int64(0)
     for node in range(len(nodes)):
         origin, shift, last = nodes[node, 0], nodes[node, 1], nodes[node, 2]
         if shift >= BRANCH:
@@ -542,12 +553,15 @@ def tally(ix: Arrays, scratch: Scratch, top: int, layout: I64, tallies: I32) -> 
             else:
                 data, _ = cell.read(own, own64, address - base, counts)
             above = counts[cell.FULL] + _count_above(levels, heads, ix.step, top, c)
+            ending = counts[cell.OPENS] + counts[cell.CLOSES] + counts[cell.WITHIN]
+            most = max(most, above + ending)
             for part in range(parts):
                 tallies[at + part] = above
             if address < base:
                 _tally_cell(mem64, data, counts, first, width, parts, at, tallies)
             else:
                 _tally_cell(own64, data, counts, first, width, parts, at, tallies)
+    return most
 
 
 @loop
@@ -556,7 +570,7 @@ def count(
     scratch: Scratch,
     top: int,
     layout: I64,
-    tallies: I32,
+    tallies: Tallies,
     groups: I32,
     xs: I64,
     found: I32,
@@ -566,6 +580,7 @@ def count(
     nodes, levels, moved, heads = ix.nodes, ix.levels, ix.moved, ix.heads
     base = len(mem)
     counts = scratch.old
+    none = NO_TALLY >> (32 - 8 * tallies.itemsize)
     flat = len(groups) == 0 and len(tallies) > 0 and nodes[0, 1] < BRANCH
     origin, width, last = nodes[0, 0], np.uint64(0), np.uint64(0)
     if flat:  # the common grid, its few numbers kept in registers
@@ -583,7 +598,7 @@ def count(
                 n = np.int64(tallies[part])
             else:
                 n = np.int64(tallies[_part(nodes, layout, group, x)])
-            if n >= 0:
+            if n != none:
                 found[i] = n
                 continue
         c = locate(nodes, group, x)

@@ -102,6 +102,14 @@ def spread(src: I32, s: int, old: I64, dst: I32, d: int, new: I64) -> None:
 
 
 @leaf
+def make_room_behind_full(mem: I32, data: int, old: I64, gain: int) -> None:
+    """`spread` in place for a cell that gains FULL ids only: what stands behind them moves up."""
+    first = ids_at(data, old, OPENS)
+    for at in range(first + old[OPENS] + old[CLOSES] + old[WITHIN] - 1, first - 1, -1):
+        mem[at + gain] = mem[at]
+
+
+@leaf
 def prune(src: I32, old: I64, dead: npt.NDArray[np.bool_], dst: I32, d: int, new: I64) -> None:
     """Copy to dst[d:] the data at src[0:] without the dead ids; fills the new counts.
 
