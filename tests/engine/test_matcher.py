@@ -167,6 +167,16 @@ def test_batches_are_joined_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counted.quarantine.to_pylist() == [{"x": None, "reason": "x: null"}]
 
 
+def test_lists_too_long_for_one_chunk_make_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"x": [0, 3, 1, 9, 2, 0]})
+    queries = {i: f"x > {i}" for i in range(4)}
+    whole = limen.match(table, queries, "ids")["query_ids"]
+    monkeypatch.setattr("limen.engine.emit.MOST_IDS", 4)
+    parts = limen.match(table, queries, "ids")["query_ids"]
+    assert parts.num_chunks > whole.num_chunks
+    assert [sorted(ids) for ids in parts.to_pylist()] == [sorted(ids) for ids in whole.to_pylist()]
+
+
 def test_empty_sets_and_batches() -> None:
     table = pa.table({"x": pa.array([1, 2], pa.int64())})
     assert limen.match(table, {}).to_pydict() == {"x": [], "query_id": []}

@@ -100,7 +100,7 @@ def test_room_behind_full_is_spreading_in_place(rows: Members, gain: int) -> Non
     mem, mem64 = laid_out(rows)
     old = np.empty(4, np.int64)
     data, _ = cell.read(mem, mem64, 0, old)
-    new = old + [gain, 0, 0, 0]
+    new = old + np.array([gain, 0, 0, 0])
     wide = aligned_words(2048)
     cell.spread(mem, data, old, wide, 0, new)
     cell.make_room_behind_full(mem, data, old, gain)

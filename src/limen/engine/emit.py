@@ -15,6 +15,7 @@ from limen.indexes.protocol import Hits
 from limen.model import LimenError
 
 Emit = Literal["rows", "ids", "count"]
+MOST_IDS = 2**31 - 1
 COLUMN = {"rows": "query_id", "ids": "query_ids", "count": "matches"}
 
 
@@ -35,12 +36,19 @@ def emit_rows(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
 
 
 def emit_ids(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
+    """Lists of at most MOST_IDS ids in all, which is what Arrow's offsets can count, make a chunk."""
     offsets, slots = hits
-    if offsets[-1] < 2**31:
-        lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), _ids_of(slots, ids))
-    else:
-        lists = pa.LargeListArray.from_arrays(pa.array(offsets), _ids_of(slots, ids))
-    return table.append_column(COLUMN["ids"], lists)
+    found = _ids_of(slots, ids)
+    chunks = []
+    first = 0
+    while first < len(offsets) - 1 or not chunks:
+        begin = offsets[first]
+        last = int(np.searchsorted(offsets, begin + MOST_IDS, side="right")) - 1
+        ends = pa.array((offsets[first : last + 1] - begin).astype(np.int32))
+        chunk = found.slice(begin, offsets[last] - begin)
+        chunks.append(pa.ListArray.from_arrays(ends, chunk))
+        first = last
+    return table.append_column(COLUMN["ids"], pa.chunked_array(chunks))
 
 
 def emit_count(table: pa.Table, counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:

@@ -34,6 +34,9 @@ from limen.kernels.radix import locality_order
 
 ENDS_PER_CELL = 2  # at least; at most twice that, widths being powers of two
 PAD_WORDS = 2 * LINE_WORDS  # reads may go past the end of what they need
+SLACK_WORDS = (
+    16  # asked for behind the cells, for each query: unused memory costs nothing till touched
+)
 CROWDED = 64  # queries within one cell that are compared one by one
 WIDE_STEP, NARROW_STEP = 4, 3  # bits between levels, for narrow and for wide queries
 TALLY_BITS = 4  # counting cuts a cell into at most 2**TALLY_BITS parts
@@ -59,7 +62,9 @@ class CEI:
     _roots: int  # groups that the grid has room for
     _fitted: int  # queries that were in when the grid was fitted
     _since_fit: int
-    _tallies: tuple[I64, kernel.Tallies] | None  # made once enough values were counted to pay for them
+    _tallies: (
+        tuple[I64, kernel.Tallies] | None
+    )  # made once enough values were counted to pay for them
     _counted: int  # values counted since the last change
 
     def __init__(self) -> None:
@@ -135,7 +140,7 @@ class CEI:
         nodes, cells = fit(points, starts, weights, ENDS_PER_CELL)
         step = _step(nodes, lo, hi, groups)
         levels = level_starts(cells, step)
-        own = aligned_words(cells * LINE_WORDS + PAD_WORDS)
+        own = aligned_words(cells * LINE_WORDS + PAD_WORDS + SLACK_WORDS * len(ids))
         heads = np.zeros((levels[-1] - levels[1], 2), np.int64)
         self._ix = kernel.Arrays(
             nodes, levels, _NO_I32, _NO_I64, own, own.view(np.int64), _NO_I64, heads, step
@@ -180,7 +185,7 @@ class CEI:
         needed = self._tail + words + PAD_WORDS
         if needed <= len(self._ix.own):
             return
-        own = aligned_words((max(needed, self._tail + self._tail // 4 + PAD_WORDS) + 1) & ~1)
+        own = aligned_words((needed + needed // 2 + 1) & ~1)
         own[: self._tail] = self._ix.own[: self._tail]
         moved = self._ix.moved
         if len(self._ix.mem) and not len(moved):
@@ -246,8 +251,8 @@ class CEI:
 
     @property
     def nbytes(self) -> int:
-        held = sum(a.nbytes for a in (self._ix.nodes, self._ix.levels, self._ix.mem, self._ix.own))
-        held += self._ix.moved.nbytes + self._ix.heads.nbytes
+        arrays = self._ix.nodes, self._ix.levels, self._ix.mem, self._ix.moved, self._ix.heads
+        held = sum(array.nbytes for array in arrays) + 4 * self._tail
         if self._tallies is not None:
             held += sum(a.nbytes for a in self._tallies)
         return held + self._table.nbytes + self._groups.nbytes

@@ -492,7 +492,14 @@ def _parts_before(change: int, first: int, width: int, parts: int) -> int:
 
 @leaf
 def _tally_cell(
-    mem64: I64, data: int, counts: I64, first: int, width: int, parts: int, at: int, tallies: npt.NDArray[np.uint32]
+    mem64: I64,
+    data: int,
+    counts: I64,
+    first: int,
+    width: int,
+    parts: int,
+    at: int,
+    tallies: npt.NDArray[np.uint32],
 ) -> None:
     """Add to the tallies of a cell's parts the queries that begin or end in the cell."""
     opens = cell.ends_at(data, counts, cell.OPENS)
