@@ -39,7 +39,7 @@ def emit_ids(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
     """Lists of at most MOST_IDS ids in all, which is what Arrow's offsets can count, make a chunk."""
     offsets, slots = hits
     found = _ids_of(slots, ids)
-    chunks = []
+    chunks: list[pa.Array] = []
     first = 0
     while first < len(offsets) - 1 or not chunks:
         begin = offsets[first]
