@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import rivals
-from benchmarks.side_by_side import Row, compare, result
-from benchmarks.workloads import Workload, mixed, paper
 from limen.indexes.cei import CEI
+
+from . import rivals
+from .side_by_side import Row, compare, result
+from .workloads import Workload, mixed, paper
 
 SIZES = [100_000, 1_000_000, 10_000_000]
 POINTS = 1_000_000

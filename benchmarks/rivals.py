@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.workloads import I64, Workload
+from .workloads import I64, Workload
 
 
 def superintervals(load: Workload) -> tuple[Callable[[I64], object], Callable[[I64], object]]:

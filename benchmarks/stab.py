@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import rivals
-from benchmarks.side_by_side import Row, compare, result
-from benchmarks.workloads import I64, Workload, paper
 from limen.indexes.cei import CEI
+
+from . import rivals
+from .side_by_side import Row, compare, result
+from .workloads import I64, Workload, paper
 
 WORKLOADS = [
     (100_000, 1 << 20, 200),

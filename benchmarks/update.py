@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.side_by_side import Row, compare, rate, result
-from benchmarks.workloads import Workload, mixed, paper
 from limen.indexes.cei import CEI
 
+from .side_by_side import Row, compare, rate, result
+from .workloads import Workload, mixed, paper
+
 POINTS = 1_000_000
+SIZE = 1_000_000
 
 
 def run(quick: bool, progress: Callable[[str], None]) -> dict[str, Any]:
-    n = 200_000 if quick else 1_000_000
+    n = SIZE // 5 if quick else SIZE
     rows: list[Row] = []
     for name, load in {
         "even lengths, 10 hits": paper(n + n // 10, 10 * n, 200, POINTS),

@@ -16,9 +16,11 @@ More.
 
 from __future__ import annotations
 
+from .sizes import TEXT
+
 
 def run(quick, progress):
-    progress("half way")
+    progress(TEXT)
     row = {"case": "a [case]", "rival": "theirs", "ours": 2.0, "theirs": 10.0, "unit": "ns"}
     rest = {"ratio": 5.0, "spread": [4.5, 5.5], "goal": 3, "holds": True}
     bad = {"ratio": 0.5, "spread": None, "goal": 3, "holds": False}
@@ -31,18 +33,17 @@ def fakes(tmp_path, monkeypatch):
     folder = tmp_path / "fakes"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
-    (folder / "sizes.py").write_text('"""Shared by benchmarks, none itself."""\n')
+    (folder / "sizes.py").write_text(
+        '"""Shared by benchmarks, none itself."""\n\nTEXT = "half way"\n'
+    )
     (folder / "fake_one.py").write_text(FAKE)
     (folder / "needy.py").write_text(
         '"""Needs a rival."""\n\nimport no_such_rival\n\n\ndef run(q, p):\n    pass\n'
     )
     monkeypatch.setattr(bench, "folder", lambda: folder)
-    before, path = set(sys.modules), list(sys.path)
     yield folder
-    sys.path[:] = path
-    for name in set(sys.modules) - before:
-        if name.startswith("fakes"):
-            del sys.modules[name]
+    for name in [name for name in sys.modules if name.startswith("limen_benchmarks")]:
+        del sys.modules[name]
 
 
 def test_lists(run, fakes):

@@ -7,10 +7,12 @@ command line is the file's, with - for _.
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import json
 import sys
 from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -87,16 +89,11 @@ def _run(path: Path, quick: bool) -> dict[str, Any]:
 
 
 def _load(path: Path) -> ModuleType:
-    """The module, able to import its neighbours both as `benchmarks.x` and as its own package."""
-    for parent in (str(path.parent.parent), str(path.parent)):
-        if parent not in sys.path:
-            sys.path.append(parent)
-    spec = importlib.util.spec_from_file_location(f"{path.parent.name}.{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    """The module, of a package made of its folder, so that it can import its neighbours."""
+    package = importlib.util.module_from_spec(ModuleSpec("limen_benchmarks", None, is_package=True))
+    package.__path__ = [str(path.parent)]
+    sys.modules["limen_benchmarks"] = package
+    return importlib.import_module(f"limen_benchmarks.{path.stem}")
 
 
 def _show(result: Mapping[str, Any]) -> None:

@@ -33,7 +33,8 @@ def _cache_folder() -> str:
         digest.update(source.read_bytes())
     name = f"kernels-{digest.hexdigest()}"
     home = numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    for parent in (Path(home) / "limen", Path(tempfile.gettempdir()) / f"limen-{os.getuid()}"):
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    for parent in (Path(home) / "limen", Path(tempfile.gettempdir()) / f"limen-{user}"):
         try:
             (parent / name).mkdir(parents=True, exist_ok=True)
         except OSError:

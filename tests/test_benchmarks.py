@@ -1,0 +1,44 @@
+"""The benchmarks at a toy size: that they run and say what they promise, not how fast anything is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+from limen.cli import bench
+
+FIELDS = {"case", "rival", "ours", "theirs", "unit", "ratio", "spread", "goal", "holds"}
+TOY = {
+    "stab": {"WORKLOADS": [(500, 2048, 50), (500, 2048, 300)], "HITS": 20_000, "COPIED": 50_000},
+    "growth": {"SIZES": [200, 400, 800], "POINTS": 300},
+    "update": {"POINTS": 300, "SIZE": 2000},
+}
+
+
+@pytest.fixture
+def load() -> Iterator[object]:
+    yield lambda name: bench._load(bench.benchmarks(bench.folder())[name])
+    for name in [name for name in sys.modules if name.startswith("limen_benchmarks")]:
+        del sys.modules[name]
+
+
+def test_every_benchmark_has_a_toy_size() -> None:
+    assert set(bench.benchmarks(bench.folder())) == set(TOY)
+
+
+@pytest.mark.parametrize("name", sorted(TOY))
+@pytest.mark.parametrize("quick", [True, False])
+def test_rows_are_complete(name: str, quick: bool, load, monkeypatch: pytest.MonkeyPatch) -> None:
+    module: ModuleType = load(name)
+    for constant, value in TOY[name].items():
+        monkeypatch.setattr(module, constant, value)
+    said: list[str] = []
+    result = module.run(quick, said.append)
+    assert result["bench"] == name and "cores" in result["machine"] and said
+    for row in result["rows"]:
+        assert row.keys() >= FIELDS
+        assert row["spread"][0] <= row["ratio"] <= row["spread"][1]
+        assert (row["goal"] is None) == (row["holds"] is None)
