@@ -240,3 +240,71 @@ def test_categorical_columns_are_read_as_what_they_hold() -> None:
 def test_text_ids_are_a_dictionary_over_the_set() -> None:
     ids = limen.match(pa.table({"price": [2.0]}), {"a": "price > 1"}, "ids")["query_ids"]
     assert pa.types.is_dictionary(ids.type.value_type)
+
+
+@pytest.mark.parametrize("emit", ["rows", "ids", "count"])
+def test_polars_text_columns(emit: str) -> None:
+    frame = pl.DataFrame(
+        {"symbol": ["IBM", None, "KO"], "price": [45.0, 1.0, 2.0], "note": ["a", "b", "c"]}
+    )
+    with pytest.warns(limen.QuarantineWarning, match="symbol: null"):
+        found = limen.match(frame, {"q": "symbol = 'IBM' AND price > 1"}, emit)  # type: ignore[arg-type]
+    assert found.to_pylist()[0]["note"] == "a"
+
+
+def test_dictionaries_of_every_make() -> None:
+    many = pa.DictionaryArray.from_arrays(
+        pa.array(range(128), pa.int8()), pa.array([f"s{i}" for i in range(128)])
+    )
+    more = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array(["t"]))
+    inside = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array([None, "t"]))
+    queries = {"s": "symbol = 's127'", "t": "symbol = 't'"}
+    matcher = Matcher(QuerySet.of(queries, {"symbol": "string"}))
+    for chunks, found, bad in (
+        ([many], ["s"], 0),
+        ([many, more], ["s", "t"], 0),
+        ([inside], ["t"], 1),
+    ):
+        column = pa.chunked_array(chunks)
+        matched, quarantine = matcher.match(pa.table({"symbol": column}), columns=[])
+        assert matched["query_id"].to_pylist() == found and len(quarantine) == bad
+
+
+def test_where_much_matches_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matcher_module, "BATCH_IDS", 100)
+    n = 300
+    table = pa.table({"id": range(n), "x_lo": [0] * n, "y_lo": range(n)})
+    matcher = Matcher(QuerySet.of(table, {"x": "int64", "y": "int64"}))
+    events = pa.table({"x": [1] * 50, "y": [*range(49), None]})
+    for emit in ("rows", "ids", "count"):
+        parts = list(matcher.match_batches([events], emit, schema=events.schema))  # type: ignore[arg-type]
+        assert len(parts) > 10 and sum(len(part.quarantine) for part in parts) == 1
+        last = pa.concat_tables(part.matches for part in parts).column(-1)
+        if emit == "count":
+            assert last.to_pylist() == list(range(1, 50))
+        elif emit == "ids":
+            assert [len(ids) for ids in last.to_pylist()] == list(range(1, 50))
+        else:
+            assert len(last) == sum(range(1, 50))
+
+
+def test_ids_to_remove_are_a_list_of_ids() -> None:
+    matcher = Matcher(QuerySet.of({"a": "price > 1", "b": "price > 2", "ab": "price > 3"}, PRICES))
+    with pytest.raises(QueryError, match=r"remove takes a list of ids; for one, \['ab'\]"):
+        matcher.remove("ab")
+    numbered = Matcher(QuerySet.of({1: "price > 1"}, PRICES))
+    with pytest.raises(QueryError, match="no query has the id True"):
+        numbered.remove([True])
+    assert len(matcher) == 3 and len(numbered) == 1
+
+
+def test_an_emptied_set_takes_ids_of_another_kind() -> None:
+    matcher = Matcher(QuerySet.of({"a": "price > 1"}, PRICES))
+    matcher.remove(["a"])
+    assert matcher.add(QuerySet.of({7: "price > 3"}, PRICES)) == 1
+    assert matcher.match(pa.table({"price": [4.0]})).matches["query_id"].to_pylist() == [7]
+
+
+def test_rows_that_are_no_columns() -> None:
+    with pytest.raises(limen.EventError, match="cannot be read as columns of one type each"):
+        limen.match([{"p": 1.0}, {"p": "x"}], {"a": "p > 0"})

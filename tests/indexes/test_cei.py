@@ -222,3 +222,20 @@ def test_a_million_identical_queries() -> None:
     index.delete(np.arange(0, n, 2))
     index.insert(np.array([n]), np.array([45]), np.array([45]))
     assert index.count_many(np.array([44, 45])).tolist() == [n // 2, n // 2 + 1]
+
+
+def test_memory_follows_the_queries() -> None:
+    n = 500 if UNJITTED else 5000
+    rng = np.random.default_rng(9)
+    lo = rng.integers(0, 10**6, 40 * n)
+    index = CEI()
+    index.build(np.arange(n), lo[:n], lo[:n] + 1000)
+    fresh = index._tail
+    for step in range(39):
+        at = step * n // 10
+        index.delete(np.arange(at, at + n // 10))
+        new = np.arange(n + at, n + at + n // 10)
+        index.insert(new, lo[new], lo[new] + 1000)
+        assert index._tail < 3 * fresh
+    index.delete(np.flatnonzero(index._table.live)[10:])
+    assert index._tail < fresh // 4 and len(index) == 10

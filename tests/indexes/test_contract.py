@@ -151,3 +151,21 @@ def test_bad_input_changes_nothing(name: str, call: str, arguments: tuple, messa
 def test_unknown_name(name: str) -> None:
     with pytest.raises(ValueError, match=f"no index named 'x{name}'; there are: .*cei"):
         create(f"x{name}")
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"),
+    [
+        ("stab_many", ([1.9],), "integers are needed, not float64"),
+        ("stab_many", ([2**64 - 1],), "18446744073709551615 does not fit int64"),
+        ("count_many", ([2**63],), "does not fit int64"),
+        ("insert", ([2**32 + 5], [0], [1]), "4294967301 does not fit int32"),
+        ("delete", ([2**32 + 1],), "does not fit int32"),
+    ],
+)
+def test_nothing_is_cast_silently(name: str, call: str, arguments: tuple, message: str) -> None:
+    index = create(name)
+    index.build(*arrays({1: (0, 10)}))
+    with pytest.raises(ValueError, match=message):
+        getattr(index, call)(*(np.array(a) for a in arguments))
+    assert index.count_many(np.array([5])).tolist() == [1] and len(index) == 1

@@ -1,6 +1,7 @@
 """Cells of text, or values of JSON, to typed columns; what does not parse is pointed out.
 
-Parsing is strict and exact: `45.5` is no int64, `1e400` no float64, `2024-13-01` no date. A column
+Parsing is strict and exact: `45.5` is no int64, `1e400` and `9007199254740993` are no float64,
+`2024-13-01` is no date. A column
 is parsed whole; only when that fails are its distinct cells halved until the bad ones stand alone, so
 clean columns cost one cast; cells that do not even look like the type are out before that.
 """
@@ -28,6 +29,7 @@ TIMES = (
     pa.timestamp("ns", "UTC"),
 )
 SAMPLE = 4096
+LONG_INTEGER = "^[+-]?[0-9]{16,}$"  # perhaps beyond what float64 holds exactly
 
 
 @dataclass
@@ -42,7 +44,7 @@ class Use:
 
     def candidates(self) -> Sequence[pa.DataType]:
         if self.numbers:
-            return NUMBERS[self.fractions :]
+            return NUMBERS
         if self.booleans:
             return (pa.bool_(),)
         return (*NUMBERS, *TIMES) if self.ranges else (pa.string(),)
@@ -102,6 +104,10 @@ def _cast(text: pa.Array, kind: pa.DataType) -> pa.Array | None:
         found = text.cast(kind)
     except pa.ArrowInvalid:
         return None
+    if pt.is_floating(kind) and pc.any(pc.match_substring_regex(text, LONG_INTEGER)).as_py():
+        long = text.filter(pc.match_substring_regex(text, LONG_INTEGER))
+        if not all(is_exact_float(int(cell)) for cell in long.unique().to_pylist()):
+            return None  # 2**53 + 1 would become another number
     if pt.is_floating(kind) and pc.any(pc.is_inf(found)).as_py():
         said = pc.match_substring_regex(text, "(?i)inf")
         if pc.any(pc.and_not(pc.is_inf(found), said)).as_py():
@@ -124,7 +130,7 @@ def type_of_values(sample: Sequence[Any], use: Use) -> pa.DataType:
     found = [value for value in sample[:SAMPLE] if value is not None]
     texts = [value for value in found if isinstance(value, str)]
     if found and 2 * len(texts) < len(found) and not use.texts:
-        kinds = (*NUMBERS[use.fractions :], pa.bool_())
+        kinds = (*NUMBERS, pa.bool_())
         good = {kind: sum(value_fits(value, kind) for value in found) for kind in kinds}
         return max(good, key=lambda kind: good[kind])
     if use.ranges and not use.numbers:
@@ -143,10 +149,18 @@ def value_fits(value: object, kind: pa.DataType) -> bool:
             return False
         if pt.is_integer(kind):
             return isinstance(value, int) and _fits(value, kind)
-        return isinstance(value, float) or abs(value) < 10**308
+        return isinstance(value, float) or is_exact_float(value)
     if pt.is_decimal(kind) and isinstance(value, (int, float)):
         return not isinstance(value, bool)
     return isinstance(value, str)
+
+
+def is_exact_float(value: int) -> bool:
+    """Is the integer a value of float64? 2**53 + 1 is not."""
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False
 
 
 def _fits(value: int, kind: pa.DataType) -> bool:

@@ -11,6 +11,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -384,10 +385,16 @@ def _texts(lines: list[bytes]) -> pa.Array:
         return pa.array([line.decode("utf-8", "replace") for line in lines], pa.string())
 
 
+def _finite(text: str) -> float | str:
+    """1e999 is not infinity: it stays text, which no number is."""
+    value = float(text)
+    return text if math.isinf(value) else value
+
+
 def _object(line: bytes) -> tuple[dict[str, Any] | None, str]:
     """The object on a line, or why there is none."""
     try:
-        found = json.loads(line)
+        found = json.loads(line, parse_float=_finite)
     except UnicodeDecodeError:
         return None, "not UTF-8"
     except json.JSONDecodeError as error:
@@ -436,6 +443,8 @@ def _fast(
     for field in types:
         text = table.column(field.name).combine_chunks()
         if field.type == text.type:
+            if pt.is_floating(text.type) and not _surely_exact(text):
+                return None
             columns.append(text)
             continue
         values, bad = parsed(text, field.type)
@@ -443,6 +452,12 @@ def _fast(
         if field.name in needed:
             reasons.unparsable(field.name, bad, text)
     return reasons.without(pa.table(columns, schema=types)), reasons
+
+
+def _surely_exact(column: pa.Array) -> bool:
+    """Are all values below where float64 begins to skip integers?"""
+    largest = pc.max(pc.abs(column)).as_py()
+    return largest is None or math.isnan(largest) or largest < 2**53
 
 
 def _careful(

@@ -162,14 +162,18 @@ def _kept(columns: str | None, source: EventFile, path: Path, emit: Emit) -> lis
 
 
 def _schema(source: EventFile, queries: Any, types: str | None) -> pa.Schema:
+    import pyarrow as pa
+
     from limen.cli.event_files import ParquetEvents
     from limen.model import LimenError
 
     given = given_types(types)
-    for name in given:
+    for name in given if source.names else ():
         if name not in source.names:
             there = ", ".join(source.names) or "none"
             raise LimenError(f"--types: the events have no column {name!r} (columns: {there})")
+    if not source.names:  # no event to say what there is
+        return pa.schema(list(queries.own_types(given).items()))
     if isinstance(source, ParquetEvents):
         if given:
             raise LimenError("--types is for text; a parquet file says the types itself")

@@ -32,7 +32,8 @@ class TextCodes:
             for value in distinct:
                 self.codes.setdefault(value, len(self.codes))
         known = np.array([self.codes.get(value, -1) for value in distinct] + [-1], np.int32)
-        at: I64 = pc.fill_null(encoded.indices, len(distinct)).to_numpy(zero_copy_only=False)
+        indices = encoded.indices.cast(pa.int64())  # its own type may not hold one more
+        at: I64 = pc.fill_null(indices, len(distinct)).to_numpy(zero_copy_only=False)
         return known[at]
 
     def learn(self, column: pa.Array) -> I32:

@@ -32,7 +32,7 @@ def check_emit(emit: str, table_columns: list[str]) -> None:
 def emit_rows(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
     offsets, slots = hits
     events = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    return table.take(pa.array(events)).append_column(COLUMN["rows"], _ids_of(slots, ids))
+    return _beside(table.take(pa.array(events)), COLUMN["rows"], _ids_of(slots, ids))
 
 
 def emit_ids(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
@@ -48,11 +48,16 @@ def emit_ids(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
         chunk = found.slice(begin, offsets[last] - begin)
         chunks.append(pa.ListArray.from_arrays(ends, chunk))
         first = last
-    return table.append_column(COLUMN["ids"], pa.chunked_array(chunks))
+    return _beside(table, COLUMN["ids"], pa.chunked_array(chunks))
 
 
 def emit_count(table: pa.Table, counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:
-    return table.append_column(COLUMN["count"], pa.array(counts, pa.int64()))
+    return _beside(table, COLUMN["count"], pa.array(counts, pa.int64()))
+
+
+def _beside(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The table with one more column; one without columns has no length to keep to."""
+    return table.append_column(name, column) if table.num_columns else pa.table({name: column})
 
 
 def _ids_of(slots: np.ndarray[tuple[int], np.dtype[np.int32]], ids: pa.Array) -> pa.Array:

@@ -56,7 +56,7 @@ def read_events(table: pa.Table, attributes: Mapping[str, pa.DataType]) -> Event
         if is_key(kind):
             keys[name] = _one_array(column, kind)
             codes = np.zeros(len(table), np.uint8)
-            if column.null_count:
+            if keys[name].null_count:
                 codes[keys[name].is_null().to_numpy(zero_copy_only=False)] = NULL
         else:
             numbers[name], codes = ordinals(column, kind)
@@ -89,7 +89,23 @@ def _reasons(bad: dict[str, npt.NDArray[np.uint8]], rows: npt.NDArray[np.intp]) 
 
 
 def _one_array(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """A key column in one piece; a dictionary stays one if it is one piece without nulls inside."""
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), kind)
+    if pa.types.is_dictionary(column.type):
+        if column.num_chunks == 1 and not column.chunk(0).dictionary.null_count:
+            return column.chunk(0)
+        column = column.cast(kind)
     joined = column.combine_chunks()
     return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def without_views(table: pa.Table) -> pa.Table:
+    """Text and binary views as plain text and binary: Arrow cannot take rows of the former."""
+    for i, field in enumerate(table.schema):
+        kind = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(
+            field.type
+        )
+        if kind is not None:
+            table = table.set_column(i, field.with_type(kind), table.column(i).cast(kind))
+    return table

@@ -4,6 +4,8 @@
 `remove`, and answers a table of events with a table of matches. The answer depends on the queries
 and the events alone: one row per (event, query) that match, as a multiset.
 
+Not for several threads at once: a probe leaves its working space behind for the next.
+
 A query has a slot, a small number that the indexes report; slots are not used again, and when more
 than half of them are dead the whole is laid out anew.
 """
@@ -20,16 +22,26 @@ import pyarrow as pa
 
 from limen.engine.codes import NumberCodes, TextCodes
 from limen.engine.emit import Emit, check_emit, emit_count, emit_ids, emit_rows
-from limen.engine.events import Events, check_columns, read_events
-from limen.engine.paths import Kind, Path, Ranges, kinds_of, point_keys_of
+from limen.engine.events import Events, check_columns, read_events, without_views
+from limen.engine.paths import Kind, Path, Probes, Ranges, kinds_of, point_keys_of
 from limen.indexes.protocol import Hits, lengthened
 from limen.kernels.csr import append
-from limen.model import INT64_MAX, INT64_MIN, LimenError, QueryError, QuerySet, type_name
+from limen.model import (
+    INT64_MAX,
+    INT64_MIN,
+    EventError,
+    LimenError,
+    QueryError,
+    QuerySet,
+    type_name,
+)
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 BATCH_ROWS = 1 << 17  # events matched at a time: keeps what a batch needs in the caches
+BATCH_IDS = 1 << 24  # candidates at a time, about: keeps memory bounded where much matches
+SAMPLE = 256
 
 
 class Matched(NamedTuple):
@@ -64,7 +76,7 @@ class Matcher:
         self.attributes: dict[str, pa.DataType] = {}
         self._ids = queries.ids.slice(0, 0)
         self._live = np.zeros(0, np.bool_)
-        self._path_of = np.zeros(0, np.int16)
+        self._path_of = np.zeros(0, np.int32)
         self._ranges: Ranges = {}
         self._key_codes: dict[str, I32] = {}
         self._codes: dict[str, TextCodes | NumberCodes] = {}
@@ -77,7 +89,7 @@ class Matcher:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}: {type_name(kind)}" for name, kind in self.attributes.items())
-        return f"Matcher({len(self):,} queries; {parts})"
+        return f"Matcher({len(self):,} {'query' if len(self) == 1 else 'queries'}; {parts})"
 
     @property
     def nbytes(self) -> int:
@@ -100,8 +112,11 @@ class Matcher:
         """
         if not len(queries):
             return 0
-        if len(self._ids) and queries.ids.type != self._ids.type:
-            raise QueryError(f"ids are {self._ids.type} here, not {queries.ids.type}", field="id")
+        if queries.ids.type != self._ids.type:
+            if len(self):
+                kinds = f"{self._ids.type} here, not {queries.ids.type}"
+                raise QueryError(f"ids are {kinds}", field="id")
+            self._lay_out(queries.take([]))
         for name, kind in queries.attributes.items():
             if self.attributes.get(name, kind) != kind:
                 known = type_name(self.attributes[name])
@@ -123,9 +138,11 @@ class Matcher:
 
     def remove(self, ids: Iterable[str | int]) -> int:
         """Take queries out; an id that is not in is refused and nothing is changed."""
+        if isinstance(ids, (str, bytes)):
+            raise QueryError(f"remove takes a list of ids; for one, [{ids!r}]")
         slot_of = self._slots_by_id()
         gone = list(dict.fromkeys(ids))
-        missing = [who for who in gone if who not in slot_of]
+        missing = [who for who in gone if who not in slot_of or isinstance(who, bool)]
         if missing:
             raise QueryError(f"no query has the id {missing[0]!r} ({len(missing)} such ids)")
         slots = np.array([slot_of.pop(who) for who in gone], np.int32)
@@ -238,6 +255,7 @@ class Matcher:
         promised order for emit="rows"; for "ids" and "count" there is one row for each event that
         was not quarantined, in the events' order.
         """
+        events = without_views(events)
         parts = list(self.match_batches(_slices(events), emit, columns, schema=events.schema))
         return Matched(*(pa.concat_tables(tables) for tables in zip(*parts, strict=True)))
 
@@ -249,43 +267,66 @@ class Matcher:
         *,
         schema: pa.Schema,
     ) -> Iterator[Matched]:
-        """Match tables of one schema as they come; the first result is always there, if empty."""
+        """Match tables of one schema as they come.
+
+        The first result is always there, if empty; a table gives several where much matches.
+        """
         kept = list(columns) if columns is not None else schema.names
         for name in kept:
             if name not in schema.names:
                 raise LimenError(f"columns: the events have no column {name!r}")
         check_emit(emit, kept)
         check_columns(schema, self.attributes)
-        yield self._match_one(schema.empty_table(), emit, kept)
+        yield from self._matched(schema.empty_table(), emit, kept)
         for table in batches:
             if len(table):
-                yield self._match_one(table, emit, kept)
+                yield from self._matched(table, emit, kept)
 
-    def _match_one(self, table: pa.Table, emit: Emit, kept: list[str]) -> Matched:
+    def _matched(self, table: pa.Table, emit: Emit, kept: list[str]) -> Iterator[Matched]:
         events = read_events(table, self.attributes)
-        carried = events.table.select(kept)
-        if emit == "count":
-            matches = emit_count(carried, self._count(events))
-        elif emit == "ids":
-            matches = emit_ids(carried, self._hits(events), self._ids)
-        else:
-            matches = emit_rows(carried, self._hits(events), self._ids)
-        return Matched(matches, events.quarantine)
-
-    def _event_codes(self, events: Events) -> dict[str, I32]:
-        found = {}
-        for name, codes in self._codes.items():
-            if isinstance(codes, TextCodes):
-                found[name] = codes.find(events.keys[name])
+        quarantine = events.quarantine
+        probes = self._probes(events)
+        for rows in self._bounded(probes):
+            part = Probes(
+                len(range(*rows.indices(probes.n))),
+                {name: values[rows] for name, values in probes.ordinals.items()},
+                {name: codes[rows] for name, codes in probes.codes.items()},
+            )
+            carried = events.table.select(kept).slice(rows.start, part.n)
+            if emit == "count":
+                matches = emit_count(carried, self._count(part))
+            elif emit == "ids":
+                matches = emit_ids(carried, self._hits(part), self._ids)
             else:
-                found[name] = codes.find(events.ordinals[name])
-        return found
+                matches = emit_rows(carried, self._hits(part), self._ids)
+            yield Matched(matches, quarantine)
+            quarantine = quarantine.slice(0, 0)
 
-    def _hits(self, events: Events) -> Hits:
-        n, codes = len(events.table), self._event_codes(events)
-        hits = (np.zeros(n + 1, np.int64), np.empty(0, np.int32))
+    def _probes(self, events: Events) -> Probes:
+        codes = {}
+        for name, known in self._codes.items():
+            if isinstance(known, TextCodes):
+                codes[name] = known.find(events.keys[name])
+            else:
+                codes[name] = known.find(events.ordinals[name])
+        return Probes(len(events.table), events.ordinals, codes)
+
+    def _bounded(self, probes: Probes) -> list[slice]:
+        """Runs of events that find about BATCH_IDS candidates at most, from a sample of them."""
+        some = slice(None, None, max(1, probes.n // SAMPLE))
+        sample = Probes(
+            len(range(0, probes.n, some.step)),
+            {name: values[some] for name, values in probes.ordinals.items()},
+            {name: codes[some] for name, codes in probes.codes.items()},
+        )
+        found = sum(int(path.candidates(sample).sum()) for path in self._paths.values())
+        rows = max(1, BATCH_IDS * max(1, sample.n) // max(1, found))
+        return [slice(start, start + rows) for start in range(0, max(1, probes.n), rows)]
+
+    def _hits(self, probes: Probes) -> Hits:
+        hits = (np.zeros(probes.n + 1, np.int64), np.empty(0, np.int32))
         for path in self._paths.values():
-            more = path.match(n, events.ordinals, codes, self._ranges)
+            more = path.match(probes, self._ranges)
             if not len(hits[1]):
                 hits = more
             elif len(more[1]):
@@ -293,11 +334,10 @@ class Matcher:
                 hits = append(*hits, *more, out), out
         return hits
 
-    def _count(self, events: Events) -> I64:
-        n, codes = len(events.table), self._event_codes(events)
-        total = np.zeros(n, np.int64)
+    def _count(self, probes: Probes) -> I64:
+        total = np.zeros(probes.n, np.int64)
         for path in self._paths.values():
-            total += path.count(n, events.ordinals, codes, self._ranges)
+            total += path.count(probes, self._ranges)
         return total
 
 
@@ -345,14 +385,19 @@ def as_table(frame: object) -> pa.Table:
         return frame
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
-    if type(frame).__module__.split(".")[0] == "pandas":
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pa.table(frame)
-    if isinstance(frame, Mapping):
-        return pa.table(dict(frame))
-    if isinstance(frame, list) and all(isinstance(row, Mapping) for row in frame):
-        return pa.Table.from_pylist(frame)
+    try:
+        if type(frame).__module__.split(".")[0] == "pandas":
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pa.table(frame)
+        if isinstance(frame, Mapping):
+            return pa.table(dict(frame))
+        if isinstance(frame, list) and all(isinstance(row, Mapping) for row in frame):
+            return pa.Table.from_pylist(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise EventError(
+            f"the events cannot be read as columns of one type each: {error}"
+        ) from None
     raise LimenError(
         f"cannot read events from a {type(frame).__name__}; use an Arrow table or a data frame"
     )

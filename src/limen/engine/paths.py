@@ -37,6 +37,14 @@ class Kind(NamedTuple):
     lead: str | None  # the indexed attribute; None where there are equality keys only
 
 
+class Probes(NamedTuple):
+    """Events as a path takes them: ordinals and key codes by attribute."""
+
+    n: int
+    ordinals: dict[str, I64]
+    codes: dict[str, I32]
+
+
 class Path:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -61,23 +69,29 @@ class Path:
         else:
             self.index.build(slots, lo, hi, groups)
 
-    def _probes(self, n: int, xs: dict[str, I64], codes: dict[str, I32]) -> tuple[I64, I32 | None]:
-        leading = xs[self.kind.lead] if self.kind.lead is not None else np.zeros(n, np.int64)
+    def _leading(self, probes: Probes) -> tuple[I64, I32 | None]:
+        """The values and groups with which the index is probed."""
+        lead = self.kind.lead
+        values = probes.ordinals[lead] if lead is not None else np.zeros(probes.n, np.int64)
         if self._groups is None:
-            return leading, None
-        return leading, self._groups.find([codes[name] for name in self.kind.keys])
+            return values, None
+        return values, self._groups.find([probes.codes[name] for name in self.kind.keys])
 
-    def match(self, n: int, xs: dict[str, I64], codes: dict[str, I32], ranges: Ranges) -> Hits:
-        """Offsets and slots, for n events."""
-        offsets, slots = self.index.stab_many(*self._probes(n, xs, codes))
+    def candidates(self, probes: Probes) -> I32:
+        """How many queries the index finds for each event, before they are verified."""
+        return self.index.count_many(*self._leading(probes))
+
+    def match(self, probes: Probes, ranges: Ranges) -> Hits:
+        """Offsets and slots, event by event."""
+        offsets, slots = self.index.stab_many(*self._leading(probes))
         for name in self.verified:
-            verify(offsets, slots, xs[name], ranges[name])
+            verify(offsets, slots, probes.ordinals[name], ranges[name])
         return offsets, slots[: offsets[-1]]
 
-    def count(self, n: int, xs: dict[str, I64], codes: dict[str, I32], ranges: Ranges) -> I64:
+    def count(self, probes: Probes, ranges: Ranges) -> I64:
         if self.verified:
-            return np.diff(self.match(n, xs, codes, ranges)[0])
-        return self.index.count_many(*self._probes(n, xs, codes)).astype(np.int64)
+            return np.diff(self.match(probes, ranges)[0])
+        return self.candidates(probes).astype(np.int64)
 
 
 def kinds_of(slots: I32, ranges: Ranges, key_codes: dict[str, I32]) -> list[tuple[Kind, I32]]:

@@ -5,8 +5,11 @@ a domain and a grid of its own, and a value then probes one group. The algorithm
 `kernels/cei.py`, `kernels/grid.py`, `kernels/cells.py` and `kernels/containment.py`; after the CEI
 paper, sections 3.1-3.4.
 
-The grid is fitted anew when the index has doubled since, when it runs out of spare groups, or when
-updates crowd into one cell: amortised, that is a constant number of rewrites a query.
+The grid is fitted anew when the index has doubled or shrunk to a quarter since, when updates have left
+as much unused memory behind as there was, when it runs out of spare groups, when updates crowd into
+one cell, and when a changed mapped index is saved: amortised, a constant number of rewrites a query.
+
+Not for several threads at once: a probe uses working space of the index.
 
 A batch is probed in its own order: bringing it into the order of the cells first, and the answers back,
 cost more than the prefetches leave to save (10**7 queries, 10 hits: 71 against 78 ns a value).
@@ -62,6 +65,7 @@ class CEI:
     _roots: int  # groups that the grid has room for
     _fitted: int  # queries that were in when the grid was fitted
     _since_fit: int
+    _fitted_words: int  # words of private memory in use then
     _tallies: (
         tuple[I64, kernel.Tallies] | None
     )  # made once enough values were counted to pay for them
@@ -95,7 +99,8 @@ class CEI:
         self._table.add(ids, lo, hi)
         self._remember_groups(ids, by_group)
         roots_needed = int(by_group.max()) + 1 if len(by_group) else 1
-        if self._table.size > 2 * self._fitted + 64 or roots_needed > self._roots:
+        outgrown = self._table.size > 2 * self._fitted + 64 or roots_needed > self._roots
+        if outgrown or self._tail > 2 * (self._fitted_words + len(self._ix.mem)):
             self._refit()
             return
         crowd = self._put(ids, lo, hi, by_group)
@@ -116,6 +121,8 @@ class CEI:
         self._tail = kernel.take(self._ix, self._scratch, touched, n, dead, self._tail)
         self._table.remove(ids)
         self._tallies, self._counted = None, 0
+        if self._table.size < self._fitted // 4:
+            self._refit()
 
     def _remember_groups(self, ids: I32, groups: I32) -> None:
         if len(groups):
@@ -149,7 +156,7 @@ class CEI:
         self._top = 0
         self._tallies, self._counted = None, 0
         self._put(ids, lo, hi, groups)
-        self._fitted, self._since_fit = len(ids), 0
+        self._fitted, self._since_fit, self._fitted_words = len(ids), 0, self._tail
 
     def _plan(self, lo: I64, hi: I64, groups: I32, order: I32) -> tuple[I32, I32, int]:
         n_cells = int(self._ix.levels[1])
@@ -187,10 +194,7 @@ class CEI:
             return
         own = aligned_words((needed + needed // 2 + 1) & ~1)
         own[: self._tail] = self._ix.own[: self._tail]
-        moved = self._ix.moved
-        if len(self._ix.mem) and not len(moved):
-            moved = np.zeros(int(self._ix.levels[1]), np.int64)
-        self._ix = self._ix._replace(own=own, own64=own.view(np.int64), moved=moved)
+        self._ix = self._ix._replace(own=own, own64=own.view(np.int64))
 
     # -- probes ----------------------------------------------------------------------------------
 
@@ -319,7 +323,7 @@ class CEI:
         )
         index._tail, index._scratch, index._spare = 0, kernel.scratch(), _Spares()
         index._tallies, index._counted = None, 0
-        index._fitted, index._since_fit = index._table.size, 0
+        index._fitted, index._since_fit, index._fitted_words = index._table.size, 0, 0
         return index
 
 

@@ -54,9 +54,21 @@ class IntervalIndex(Protocol):
         ...
 
 
-def plain(array: npt.ArrayLike, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """Contiguous, of this type and writable: the one kind of array that kernels are compiled for."""
-    return np.require(array, dtype, ["C", "W"])
+def plain(array: npt.ArrayLike, dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
+    """Contiguous, of this type and writable: the one kind of array that kernels are compiled for.
+
+    Values that the type cannot hold are refused, and so is anything but integers.
+    """
+    found = np.asarray(array)
+    if found.dtype != dtype and found.size:
+        if found.dtype.kind not in "iu":
+            raise ValueError(f"integers are needed, not {found.dtype}")
+        limits = np.iinfo(dtype)
+        worst = max(int(found.max()), -int(found.min()) - 1)
+        if worst > limits.max:
+            outside = found.max() if int(found.max()) > limits.max else found.min()
+            raise ValueError(f"{outside} does not fit {np.dtype(dtype)}")
+    return np.require(found, dtype, ["C", "W"])
 
 
 def checked(ids: I32, lo: I64, hi: I64) -> tuple[I32, I64, I64]:

@@ -30,7 +30,6 @@ from limen.kernels.containment import cover
 from limen.kernels.grid import BRANCH, locate, span
 from limen.kernels.memory import I32, I64, LINE_WORDS, copy_words, prefetch, put
 
-STEP = 4  # bits between two levels: 8 intervals of one make one of the next
 MAX_PIECES = 512
 FAR, NEAR = 24, 12  # how many values ahead a cell, then its data, is asked for
 

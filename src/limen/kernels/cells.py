@@ -190,7 +190,7 @@ def reached(mem64: I64, at: int, n: int, x: int, sign: int) -> int:
 def report(mem: I32, mem64: I64, w: int, x: int, out: I32, o: int) -> int:
     """Write the ids that x finds in the cell at w to out[o:]; returns the new o, or -1 if no room.
 
-    Room means PUT_WORDS more than the cell could report: copies write past their end.
+    Room means LINE_WORDS more than the cell could report: copies write past their end.
     """
     packed = np.int64(mem[w])
     data = w + 2

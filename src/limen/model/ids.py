@@ -17,7 +17,9 @@ from limen.model.ordinals import plain
 from limen.model.types import lossless, type_name
 
 MAX_ID_BYTES = 256
-CONTROL_CHARACTERS = r"\p{Cc}"
+CONTROL_CHARACTERS = (
+    r"[\p{Cc}\x{2028}\x{2029}\x{202A}-\x{202E}\x{2066}-\x{2069}]"  # C0, C1, line ends, bidi
+)
 
 
 def id_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
