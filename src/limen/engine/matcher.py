@@ -319,8 +319,8 @@ class Matcher:
             {name: values[some] for name, values in probes.ordinals.items()},
             {name: codes[some] for name, codes in probes.codes.items()},
         )
-        found = sum(int(path.candidates(sample).sum()) for path in self._paths.values())
-        rows = max(1, BATCH_IDS * max(1, sample.n) // max(1, found))
+        per_event = sum(path.candidates(sample) for path in self._paths.values())
+        rows = max(1, int(BATCH_IDS / max(per_event, 1e-9)))
         return [slice(start, start + rows) for start in range(0, max(1, probes.n), rows)]
 
     def _hits(self, probes: Probes) -> Hits:

@@ -77,9 +77,9 @@ class Path:
             return values, None
         return values, self._groups.find([probes.codes[name] for name in self.kind.keys])
 
-    def candidates(self, probes: Probes) -> I32:
-        """How many queries the index finds for each event, before they are verified."""
-        return self.index.count_many(*self._leading(probes))
+    def candidates(self, probes: Probes) -> float:
+        """About how many queries the index finds for an event, before they are verified."""
+        return self.index.hits_per_value(*self._leading(probes))
 
     def match(self, probes: Probes, ranges: Ranges) -> Hits:
         """Offsets and slots, event by event."""
@@ -91,7 +91,7 @@ class Path:
     def count(self, probes: Probes, ranges: Ranges) -> I64:
         if self.verified:
             return np.diff(self.match(probes, ranges)[0])
-        return self.candidates(probes).astype(np.int64)
+        return self.index.count_many(*self._leading(probes)).astype(np.int64)
 
 
 def kinds_of(slots: I32, ranges: Ranges, key_codes: dict[str, I32]) -> list[tuple[Kind, I32]]:

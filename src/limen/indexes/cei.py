@@ -40,6 +40,7 @@ PAD_WORDS = 2 * LINE_WORDS  # reads may go past the end of what they need
 SLACK_WORDS = (
     16  # asked for behind the cells, for each query: unused memory costs nothing till touched
 )
+FEW = 256  # values from which the length of an answer is estimated
 CROWDED = 64  # queries within one cell that are compared one by one
 WIDE_STEP, NARROW_STEP = 4, 3  # bits between levels, for narrow and for wide queries
 TALLY_BITS = 4  # counting cuts a cell into at most 2**TALLY_BITS parts
@@ -209,7 +210,7 @@ class CEI:
         locate_many(self._ix.nodes, by_group, xs, cells)
         offsets = self._spare.offsets.empty(n + 1)[: n + 1]
         offsets[0] = 0
-        out = self._spare.ids.empty(int(1.1 * self._hits_per_value(xs, by_group) * n) + 1024)
+        out = self._spare.ids.empty(int(1.1 * self.hits_per_value(xs, groups) * n) + 1024)
         done = 0
         while True:
             done = kernel.report(self._ix, self._top, xs, cells, done, offsets, out)
@@ -219,11 +220,11 @@ class CEI:
             larger[: offsets[done]] = out[: offsets[done]]
             out = larger
 
-    def _hits_per_value(self, xs: I64, groups: I32) -> float:
+    def hits_per_value(self, xs: I64, groups: I32 | None = None) -> float:
         """The mean number of queries found, from a few of the values."""
-        some = slice(None, None, max(1, len(xs) // 256))
-        found = self._count(xs[some], groups[some] if len(groups) else groups, None)
-        return float(found.mean()) if len(found) else 0.0
+        some = slice(None, None, max(1, len(xs) // FEW))
+        xs, by_group = self._checked_values(xs[some], None if groups is None else groups[some])
+        return float(self._count(xs, by_group, None).mean()) if len(xs) else 0.0
 
     def count_many(self, xs: I64, groups: I32 | None = None) -> I32:
         xs, by_group = self._checked_values(xs, groups)
