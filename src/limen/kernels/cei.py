@@ -208,6 +208,14 @@ def _set_head(heads: I64, k: int, start: int, length: int, capacity: int) -> Non
     heads[k, 1] = length | (capacity << 32)
 
 
+@leaf
+def _thaw(moved: I64, c: int, base: int, tail: int) -> int:
+    """A place in own, on two whole lines, for the header of a frozen cell that is rewritten."""
+    row = (tail + LINE_WORDS - 1) & ~(LINE_WORDS - 1)
+    moved[c] = base + row
+    return row
+
+
 @loop
 def grow(ix: Arrays, scratch: Scratch, adds: I32, touched: I32, n: int, tail: int) -> int:
     """Make room in every touched place for what it is to gain; returns the new tail of own."""
@@ -234,9 +242,8 @@ def grow(ix: Arrays, scratch: Scratch, adds: I32, touched: I32, n: int, tail: in
         frozen = address < base
         if frozen:
             data, _ = cell.read(mem, mem64, address, old)
-            row = (tail + LINE_WORDS - 1) & ~(LINE_WORDS - 1)
+            row = _thaw(moved, label, base, tail)
             tail = row + LINE_WORDS
-            moved[label] = base + row
             to, capacity = row + 2, cell.INLINE_WORDS
         else:
             row = address - base
@@ -371,9 +378,8 @@ def take(
         address = _address(moved, label)
         if address < base:
             data, _ = cell.read(mem, mem64, address, old)
-            row = (tail + LINE_WORDS - 1) & ~(LINE_WORDS - 1)
+            row = _thaw(moved, label, base, tail)
             tail = row + LINE_WORDS
-            moved[label] = base + row
             to, capacity = row + 2, cell.INLINE_WORDS
             if cell.words(old) > capacity:
                 to, capacity = tail, (cell.words(old) + 1) & ~1

@@ -157,17 +157,20 @@ def fit(points: I64, starts: I64, weights: I64, per_cell: int) -> tuple[I64, int
 
 
 @leaf
+def _slot(nodes: I64, node: int, x: int) -> int:
+    origin, shift, last = nodes[node, 0], nodes[node, 1], nodes[node, 2]
+    if x < origin:
+        return 0
+    at = np.uint64(x - origin) >> np.uint64(shift & (BRANCH - 1))
+    return np.int64(at) if at < np.uint64(last) else last
+
+
+@leaf
 def locate(nodes: I64, node: int, x: int) -> int:
     """The cell of ordinal x in the group whose root is `node`."""
     while True:
-        origin, shift, slot = nodes[node, 0], nodes[node, 1], nodes[node, 2]
-        if x < origin:
-            slot = 0
-        else:
-            at = np.uint64(x - origin) >> np.uint64(shift & (BRANCH - 1))
-            if at < np.uint64(slot):
-                slot = np.int64(at)
-        node = nodes[node, 3] + slot
+        shift = nodes[node, 1]
+        node = nodes[node, 3] + _slot(nodes, node, x)
         if shift < BRANCH:
             return node
 
@@ -191,13 +194,7 @@ def span(nodes: I64, node: int, x: int) -> tuple[int, int, int]:
     leftmost, rightmost = True, True
     while True:
         origin, shift, last = nodes[node, 0], nodes[node, 1], nodes[node, 2]
-        slot = last
-        if x < origin:
-            slot = 0
-        else:
-            at = np.uint64(x - origin) >> np.uint64(shift & (BRANCH - 1))
-            if at < np.uint64(slot):
-                slot = np.int64(at)
+        slot = _slot(nodes, node, x)
         leftmost &= slot == 0
         rightmost &= slot == last
         node = nodes[node, 3] + slot
