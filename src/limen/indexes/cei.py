@@ -30,6 +30,7 @@ from limen.indexes import saved
 from limen.indexes.protocol import I32, I64, Hits, QueryTable, checked, lengthened, plain
 from limen.indexes.spare import Spare
 from limen.kernels import cei as kernel
+from limen.kernels import tally
 from limen.kernels.containment import level_starts
 from limen.kernels.grid import fit, locate_many, sample_ends
 from limen.kernels.memory import LINE_WORDS, aligned_words
@@ -68,7 +69,7 @@ class CEI:
     _since_fit: int
     _fitted_words: int  # words of private memory in use then
     _tallies: (
-        tuple[I64, kernel.Tallies] | None
+        tuple[I64, tally.Tallies] | None
     )  # made once enough values were counted to pay for them
     _counted: int  # values counted since the last change
 
@@ -230,17 +231,17 @@ class CEI:
         xs, by_group = self._checked_values(xs, groups)
         self._counted += len(xs)
         if self._tallies is None and self._counted > int(self._ix.levels[1]) // 8:
-            layout, parts = kernel.tally_layout(self._ix.nodes, TALLY_BITS)
+            layout, parts = tally.part_layout(self._ix.nodes, TALLY_BITS)
             tallies = np.empty(parts, np.uint32)
-            most = kernel.tally(self._ix, self._scratch, self._top, layout, tallies)
+            most = tally.tally(self._ix, self._scratch, self._top, layout, tallies)
             small = most < np.iinfo(np.uint16).max
             self._tallies = layout, tallies.astype(np.uint16) if small else tallies
         return self._count(xs, by_group, self._tallies)
 
-    def _count(self, xs: I64, groups: I32, tallies: tuple[I64, kernel.Tallies] | None) -> I32:
+    def _count(self, xs: I64, groups: I32, tallies: tuple[I64, tally.Tallies] | None) -> I32:
         found = self._spare.counts.empty(len(xs))[: len(xs)]
         layout, parts = tallies or (np.empty((0, 2), np.int64), np.empty(0, np.uint16))
-        kernel.count(self._ix, self._scratch, self._top, layout, parts, groups, xs, found)
+        tally.count(self._ix, self._scratch, self._top, layout, parts, groups, xs, found)
         return found
 
     def _checked_values(self, xs: I64, groups: I32 | None) -> tuple[I64, I32]:
