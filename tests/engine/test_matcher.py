@@ -288,6 +288,20 @@ def test_where_much_matches_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -
             assert len(last) == sum(range(1, 50))
 
 
+def test_an_id_removed_and_added_again_is_one_name() -> None:
+    matcher = Matcher(QuerySet.of({"a": "price > 1", "b": "price > 2"}, PRICES))
+    for bound in (5, 6, 7):
+        matcher.remove(["a"])
+        matcher.add(QuerySet.of({"a": f"price > {bound}"}, PRICES))
+        events = pa.table({"price": [3.0, bound + 0.5]})
+        found = matcher.match(events).matches
+        assert found.to_pandas()["query_id"].tolist() == ["b", "b", "a"]
+        lists = matcher.match(events, "ids").matches["query_ids"]
+        assert [sorted(ids) for ids in lists.to_pylist()] == [["b"], ["a", "b"]]
+        names = found["query_id"].chunk(found["query_id"].num_chunks - 1).dictionary.to_pylist()
+        assert len(set(names)) == len(names)
+
+
 def test_ids_to_remove_are_a_list_of_ids() -> None:
     matcher = Matcher(QuerySet.of({"a": "price > 1", "b": "price > 2", "ab": "price > 3"}, PRICES))
     with pytest.raises(QueryError, match=r"remove takes a list of ids; for one, \['ab'\]"):

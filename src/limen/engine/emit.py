@@ -61,7 +61,13 @@ def _beside(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> p
 
 
 def _ids_of(slots: np.ndarray[tuple[int], np.dtype[np.int32]], ids: pa.Array) -> pa.Array:
-    """Outside ids: text stays a dictionary over the query set, whose indices are the slots."""
+    """Outside ids: text stays a dictionary over the query set, whose indices are the slots.
+
+    Where an id has had several slots, `ids` is a dictionary itself: its values must be distinct.
+    """
+    if pa.types.is_dictionary(ids.type):
+        codes = ids.indices.to_numpy(zero_copy_only=False)[slots]
+        return pa.DictionaryArray.from_arrays(pa.array(codes), ids.dictionary)
     if pa.types.is_string(ids.type):
         return pa.DictionaryArray.from_arrays(pa.array(slots), ids)
     return pa.array(ids.to_numpy(zero_copy_only=False)[slots])

@@ -75,6 +75,7 @@ class Matcher:
     def _lay_out(self, queries: QuerySet) -> None:
         self.attributes: dict[str, pa.DataType] = {}
         self._ids = queries.ids.slice(0, 0)
+        self._names: pa.Array | None = None
         self._live = np.zeros(0, np.bool_)
         self._path_of = np.zeros(0, np.int32)
         self._ranges: Ranges = {}
@@ -202,6 +203,7 @@ class Matcher:
         first, n = len(self._ids), len(self._ids) + len(queries)
         slots = np.arange(first, n, dtype=np.int32)
         self._ids = pa.concat_arrays([self._ids.cast(queries.ids.type), queries.ids])
+        self._names = None
         self._live = np.concatenate([self._live, np.ones(len(queries), np.bool_)])
         for name, kind in queries.attributes.items():
             self.attributes.setdefault(name, kind)
@@ -296,11 +298,21 @@ class Matcher:
             if emit == "count":
                 matches = emit_count(carried, self._count(part))
             elif emit == "ids":
-                matches = emit_ids(carried, self._hits(part), self._ids)
+                matches = emit_ids(carried, self._hits(part), self._outside_ids())
             else:
-                matches = emit_rows(carried, self._hits(part), self._ids)
+                matches = emit_rows(carried, self._hits(part), self._outside_ids())
             yield Matched(matches, quarantine)
             quarantine = quarantine.slice(0, 0)
+
+    def _outside_ids(self) -> pa.Array:
+        """The ids by slot; text that was removed and added again is told apart from its dead slot."""
+        if self._names is None:
+            self._names = self._ids
+            if pa.types.is_string(self._ids.type) and len(self) < len(self._live):
+                encoded = self._ids.dictionary_encode()
+                if len(encoded.dictionary) < len(self._ids):
+                    self._names = encoded
+        return self._names
 
     def _probes(self, events: Events) -> Probes:
         codes = {}

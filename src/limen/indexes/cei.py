@@ -38,9 +38,7 @@ from limen.kernels.radix import locality_order
 
 ENDS_PER_CELL = 2  # at least; at most twice that, widths being powers of two
 PAD_WORDS = 2 * LINE_WORDS  # reads may go past the end of what they need
-SLACK_WORDS = (
-    16  # asked for behind the cells, for each query: unused memory costs nothing till touched
-)
+SLACK_WORDS = 16  # asked for ahead, a query: memory costs nothing until it is touched
 FEW = 256  # values from which the length of an answer is estimated
 CROWDED = 64  # queries within one cell that are compared one by one
 WIDE_STEP, NARROW_STEP = 4, 3  # bits between levels, for narrow and for wide queries
@@ -68,9 +66,7 @@ class CEI:
     _fitted: int  # queries that were in when the grid was fitted
     _since_fit: int
     _fitted_words: int  # words of private memory in use then
-    _tallies: (
-        tuple[I64, tally.Tallies] | None
-    )  # made once enough values were counted to pay for them
+    _tallies: tuple[I64, tally.Tallies] | None  # made once enough was counted to pay for them
     _counted: int  # values counted since the last change
 
     def __init__(self) -> None:
