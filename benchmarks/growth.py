@@ -56,15 +56,15 @@ def _grown(
     progress(f"rivals at n={load.n:,}")
     some = load.xs[:200_000]
     for rival, call in (
-        ("ncls", rivals.ncls(load)),
-        ("superintervals", rivals.superintervals(load)[0]),
+        ("ncls", rivals.ncls(load, some)),
+        ("superintervals", rivals.superintervals(load, some)[0]),
     ):
         rows.append(
             compare(
                 f"report, {hits} hits, {name}, random points, n={load.n:,}",
                 rival,
                 lambda: index.stab_many(some),
-                lambda: call(some),
+                call,
                 work=len(some) / 1e6,
                 unit="M points/s",
                 repeats=3,

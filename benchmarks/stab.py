@@ -44,11 +44,11 @@ def run(quick: bool, progress: Callable[[str], None]) -> dict[str, Any]:
 def _against_rivals(
     load: Workload, index: CEI, xs: I64, order: str, hits: float, quick: bool
 ) -> list[Row]:
-    report_si, count_si = rivals.superintervals(load)
+    report_si, count_si = rivals.superintervals(load, xs)
     calls = {
         "superintervals": report_si,
-        "ncls": rivals.ncls(load),
-        "bioframe": rivals.bioframe(load),
+        "ncls": rivals.ncls(load, xs),
+        "bioframe": rivals.bioframe(load, xs),
     }
     index.count_many(np.resize(xs, index.shape["cells"]))  # its table of totals, made on demand
     _same_answer(index, count_si, xs)
@@ -56,7 +56,7 @@ def _against_rivals(
     common: dict[str, Any] = {"work": len(xs) / 1e6, "unit": "M points/s", "repeats": repeats}
     case = f"report, {load.name}, {order} points, {hits:,.0f} hits"
     rows = [
-        compare(case, name, lambda: index.stab_many(xs), lambda: call(xs), goal=10, **common)
+        compare(case, name, lambda: index.stab_many(xs), call, goal=10, **common)
         for name, call in calls.items()
     ]
     case = f"count, {load.name}, {order} points"
@@ -64,7 +64,7 @@ def _against_rivals(
         case,
         "superintervals",
         lambda: index.count_many(xs),
-        lambda: count_si(xs),
+        count_si,
         goal=20,
         **common,
     )
@@ -87,7 +87,6 @@ def _against_copy(load: Workload, index: CEI, quick: bool) -> Row:
     )
 
 
-def _same_answer(index: CEI, count: Callable[[I64], Any], xs: I64) -> None:
-    some = xs[:2000]
-    if np.asarray(count(some)).tolist() != index.count_many(some).tolist():
+def _same_answer(index: CEI, count: rivals.Call, xs: I64) -> None:
+    if np.asarray(count()).tolist() != index.count_many(xs).tolist():
         raise AssertionError("superintervals counts otherwise: the comparison would be worthless")
