@@ -6,6 +6,7 @@ the system; nothing inside it sees types or bound kinds again.
 
 from limen.model.bound_columns import ordinal_ranges
 from limen.model.bounds import BOUND_KINDS, UNCONSTRAINED, Range, ordinal_range
+from limen.model.describe import describe
 from limen.model.errors import EventError, LimenError, QueryError
 from limen.model.ordinals import (
     INT64_MAX,
@@ -34,6 +35,7 @@ __all__ = [
     "QuerySet",
     "Range",
     "attribute_type",
+    "describe",
     "extremes",
     "is_key",
     "is_ordinal",

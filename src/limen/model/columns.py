@@ -28,6 +28,10 @@ class QueryColumns(NamedTuple):
 
 def settled(columns: QueryColumns) -> QueryColumns:
     """Without repeats of an id."""
+    if pa.types.is_int64(columns.ids.type):
+        ids = np.sort(columns.ids.to_numpy(zero_copy_only=False))
+        if (ids[1:] != ids[:-1]).all():
+            return columns
     encoded = columns.ids.dictionary_encode()
     if len(encoded.dictionary) < len(columns.ids):
         codes = encoded.indices.to_numpy(zero_copy_only=False)
