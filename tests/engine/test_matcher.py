@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
@@ -10,15 +11,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import limen
 from limen import Matcher, QueryError, QuerySet
 from limen.engine import matcher as matcher_module
 from limen.testing.oracle import Condition, exact, matching
-from limen.testing.strategies import DOMAINS, bodies, events, schema
+from limen.testing.strategies import DOMAINS, INT64, bodies, events, schema
 
+UNJITTED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 NAMES = st.lists(st.sampled_from(sorted(DOMAINS)), min_size=1, max_size=4, unique=True)
 
 
@@ -123,6 +125,48 @@ def test_histories_of_adding_and_removing(names: list[str], data: st.DataObject)
     check(Matcher(matcher.queries()), {**queries}, rows, names)
 
 
+def constrained(who: Any, body: list[Condition], names: list[str]) -> set[str]:
+    """The attributes of which the query leaves something out."""
+    one = query_set({who: body}, names)
+    whole = (INT64[0], INT64[1])
+    open_ = {name for name in one.lo if (one.lo[name][0], one.hi[name][0]) == whole}
+    return set(one.attributes) - open_
+
+
+@settings(max_examples=30 if UNJITTED else 120)
+@given(names=NAMES, text=st.booleans(), data=st.data())
+def test_nothing_depends_on_the_history(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], text: bool, data: st.DataObject
+) -> None:
+    rows = data.draw(events(names))
+    folder = tmp_path_factory.mktemp("history")
+    matchers = [Matcher(QuerySet.empty("string" if text else "int64"))]
+    queries: dict[Any, list[Condition]] = {}
+    for step in range(data.draw(st.integers(1, 5))):
+        drawn = data.draw(st.lists(bodies(names), max_size=5))
+        free = [who for who in range(12) if (str(who) if text else who) not in queries]
+        new = {(str(who) if text else who): body for who, body in zip(free, drawn, strict=False)}
+        new = {
+            who: body
+            for who, body in accepted(new, names).items()
+            if constrained(who, body, names) == {name for name, _, _ in body}
+        }
+        gone = [who for who in queries if data.draw(st.booleans())]
+        for matcher in matchers:
+            assert matcher.add(query_set(new, names)) == len(new)
+            assert matcher.remove(gone) == len(gone)
+        queries |= new
+        for who in gone:
+            del queries[who]
+        if data.draw(st.booleans()):
+            matchers[-1].save(folder / str(step), durable=False)
+            matchers[1:] = [Matcher.load(folder / str(step))]
+        needed = {name for body in queries.values() for name, _, _ in body}
+        for matcher in (*matchers, Matcher(matchers[0].queries())):
+            assert matcher.attributes == {name: schema(names).field(name).type for name in needed}
+            check(matcher, queries, rows, names)
+
+
 PRICES = {"price": "float64"}
 
 
@@ -150,7 +194,7 @@ def test_many_removals_lay_the_set_out_anew() -> None:
     )
     matcher = Matcher(QuerySet.of(table))
     matcher.remove(range(0, n - 10))
-    assert len(matcher) == 10 and len(matcher._live) < 100
+    assert len(matcher) == 10 and matcher._slots.used < 100
     assert matcher.match(pa.table({"price": [n - 1.0]})).matches.num_rows == 6
     matcher.remove(range(n - 10, n))
     assert len(matcher) == 0
@@ -240,6 +284,38 @@ def test_categorical_columns_are_read_as_what_they_hold() -> None:
 def test_text_ids_are_a_dictionary_over_the_set() -> None:
     ids = limen.match(pa.table({"price": [2.0]}), {"a": "price > 1"}, "ids")["query_ids"]
     assert pa.types.is_dictionary(ids.type.value_type)
+
+
+def test_plain_text_ids_are_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = Matcher(QuerySet.of({f"é{i}": f"price > {i}" for i in range(9)}, PRICES))
+    matcher.remove(["é3"])
+    matcher.add(QuerySet.of({"é3": "price > 3"}, PRICES))
+    table = pa.table({"price": [0.5, 3.5, -1.0, 8.5, 0.0, 2.5]})
+    for most in (None, 2, 3, 100):
+        if most is not None:
+            monkeypatch.setattr("limen.engine.emit.MOST_TEXTS", most)
+            matcher._names = {}
+        for emit, kind in (("rows", pa.string()), ("ids", pa.list_(pa.string()))):
+            plain = matcher.match(table, emit, text_ids="plain").matches  # type: ignore[arg-type]
+            encoded = matcher.match(table, emit).matches  # type: ignore[arg-type]
+            assert plain.schema.types[-1] == kind
+            assert plain.to_pylist() == encoded.to_pylist()
+            none = matcher.match(table.slice(0, 0), emit, text_ids="plain").matches  # type: ignore[arg-type]
+            assert none.schema == plain.schema
+    numbered = Matcher(QuerySet.of({7: "price > 0"}, PRICES)).match(table, text_ids="plain")
+    assert set(numbered.matches["query_id"].to_pylist()) == {7}
+    with pytest.raises(limen.LimenError, match="text_ids='x' is not one of dictionary, plain"):
+        matcher.match(table, text_ids="x")  # type: ignore[arg-type]
+
+
+def test_tables_that_come_one_at_a_time() -> None:
+    matcher = Matcher(QuerySet.of({7: "price > 2"}, PRICES))
+    ((found, quarantine),) = matcher.match_batch(pa.table({"price": [3.0, None]}), "count")
+    assert found.to_pylist() == [{"price": 3.0, "matches": 1}] and len(quarantine) == 1
+    ((found, _),) = matcher.match_batch(pa.table({"price": pa.array([], pa.float64())}))
+    assert found.num_rows == 0
+    with pytest.raises(limen.EventError, match="is missing"):
+        matcher.match_batch(pa.table({"x": [1]}))  # before it is asked for the first result
 
 
 @pytest.mark.parametrize("emit", ["rows", "ids", "count"])

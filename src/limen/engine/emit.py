@@ -2,24 +2,80 @@
 
 rows: an event's columns once for each query that it matches, and the query's id; ids: each event once,
 with the list of ids; count: each event once, with their number.
+
+Text ids are a dictionary over the query set, whose indices are the slots: quick, but of use only
+where the dictionary need not be sent along. Plain ones are copied out, in chunks whose bytes Arrow's
+offsets can count.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Callable
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from limen.indexes.protocol import Hits
+from limen.indexes.spare import Spare
+from limen.kernels.gather import gather
 from limen.model import LimenError
+from limen.model.ids import MAX_ID_BYTES
 
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
 Emit = Literal["rows", "ids", "count"]
+TextIds = Literal["dictionary", "plain"]
+
 MOST_IDS = 2**31 - 1
+MOST_TEXTS = MOST_IDS // MAX_ID_BYTES
 COLUMN = {"rows": "query_id", "ids": "query_ids", "count": "matches"}
 
 
-def check_emit(emit: str, table_columns: list[str]) -> None:
+class Names(NamedTuple):
+    """The ids of slots, as the receiver sees them, and how many can be in one array at least."""
+
+    of: Callable[[I32], pa.Array]
+    most: int
+
+
+def number_names(ids: I64) -> Names:
+    spare = Spare(np.int64)
+
+    def of(slots: I32) -> pa.Array:
+        found = spare.empty(len(slots))[: len(slots)]
+        gather(ids, slots, found)
+        return pa.array(found)
+
+    return Names(of, MOST_IDS)
+
+
+def dictionary_names(ids: pa.Array) -> Names:
+    """Text ids by slot; where an id has had several slots, `ids` is a dictionary itself."""
+    if not pa.types.is_dictionary(ids.type):
+        return Names(lambda slots: pa.DictionaryArray.from_arrays(pa.array(slots), ids), MOST_IDS)
+    codes, values = ids.indices.to_numpy(zero_copy_only=False), ids.dictionary
+    return Names(
+        lambda slots: pa.DictionaryArray.from_arrays(pa.array(codes[slots]), values), MOST_IDS
+    )
+
+
+def plain_names(ids: pa.Array) -> Names:
+    def of(slots: I32) -> pa.Array:
+        try:
+            return ids.take(pa.array(slots)).cast(pa.string())
+        except pa.ArrowInvalid:
+            raise LimenError(
+                "an event matches so many queries that their ids fill no list; use emit='rows'"
+            ) from None
+
+    return Names(of, MOST_TEXTS)
+
+
+def check_emit(emit: str, text_ids: str, table_columns: list[str]) -> None:
+    if text_ids not in get_args(TextIds):
+        raise LimenError(f"text_ids={text_ids!r} is not one of {', '.join(get_args(TextIds))}")
     if emit not in get_args(Emit):
         raise LimenError(f"emit={emit!r} is not one of {', '.join(get_args(Emit))}")
     if COLUMN[emit] in table_columns:
@@ -29,45 +85,33 @@ def check_emit(emit: str, table_columns: list[str]) -> None:
         )
 
 
-def emit_rows(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
+def emit_rows(table: pa.Table, hits: Hits, names: Names) -> pa.Table:
     offsets, slots = hits
     events = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    return _beside(table.take(pa.array(events)), COLUMN["rows"], _ids_of(slots, ids))
+    chunks = [names.of(slots[i : i + names.most]) for i in range(0, len(slots) or 1, names.most)]
+    found = chunks[0] if len(chunks) == 1 else pa.chunked_array(chunks)
+    return _beside(table.take(pa.array(events)), COLUMN["rows"], found)
 
 
-def emit_ids(table: pa.Table, hits: Hits, ids: pa.Array) -> pa.Table:
-    """Lists of at most MOST_IDS ids in all, which is what Arrow's offsets can count, make a chunk."""
+def emit_ids(table: pa.Table, hits: Hits, names: Names) -> pa.Table:
+    """As many lists make a chunk as Arrow's offsets can count the ids of, one at least."""
     offsets, slots = hits
-    found = _ids_of(slots, ids)
     chunks: list[pa.Array] = []
     first = 0
     while first < len(offsets) - 1 or not chunks:
         begin = offsets[first]
-        last = int(np.searchsorted(offsets, begin + MOST_IDS, side="right")) - 1
+        last = int(np.searchsorted(offsets, begin + names.most, side="right")) - 1
+        last = min(max(last, first + 1), len(offsets) - 1)
         ends = pa.array((offsets[first : last + 1] - begin).astype(np.int32))
-        chunk = found.slice(begin, offsets[last] - begin)
-        chunks.append(pa.ListArray.from_arrays(ends, chunk))
+        chunks.append(pa.ListArray.from_arrays(ends, names.of(slots[begin : offsets[last]])))
         first = last
     return _beside(table, COLUMN["ids"], pa.chunked_array(chunks))
 
 
-def emit_count(table: pa.Table, counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:
+def emit_count(table: pa.Table, counts: I64) -> pa.Table:
     return _beside(table, COLUMN["count"], pa.array(counts, pa.int64()))
 
 
 def _beside(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
     """The table with one more column; one without columns has no length to keep to."""
     return table.append_column(name, column) if table.num_columns else pa.table({name: column})
-
-
-def _ids_of(slots: np.ndarray[tuple[int], np.dtype[np.int32]], ids: pa.Array) -> pa.Array:
-    """Outside ids: text stays a dictionary over the query set, whose indices are the slots.
-
-    Where an id has had several slots, `ids` is a dictionary itself: its values must be distinct.
-    """
-    if pa.types.is_dictionary(ids.type):
-        codes = ids.indices.to_numpy(zero_copy_only=False)[slots]
-        return pa.DictionaryArray.from_arrays(pa.array(codes), ids.dictionary)
-    if pa.types.is_string(ids.type):
-        return pa.DictionaryArray.from_arrays(pa.array(slots), ids)
-    return pa.array(ids.to_numpy(zero_copy_only=False)[slots])

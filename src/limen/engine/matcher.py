@@ -6,12 +6,17 @@ and the events alone: one row per (event, query) that match, as a multiset.
 
 Not for several threads at once: a probe leaves its working space behind for the next.
 
-A query has a slot, a small number that the indexes report; slots are not used again, and when more
-than half of them are dead the whole is laid out anew.
+A query has a slot, a small number that the indexes report (`slots.py`), and an access path
+(`paths.py`). When more than half of the slots are dead the whole is laid out anew.
+
+A change costs what it changes, in time and in memory. `save` writes the arrays with checksums and
+`load` maps them, which takes no time in the number of queries beyond reading the checksums.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import pathlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -20,21 +25,27 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from limen.engine.codes import NumberCodes, TextCodes
-from limen.engine.emit import Emit, check_emit, emit_count, emit_ids, emit_rows
-from limen.engine.events import Events, check_columns, read_events, without_views
-from limen.engine.paths import Kind, Path, Probes, Ranges, kinds_of, point_keys_of
-from limen.indexes.protocol import Hits, lengthened
-from limen.kernels.csr import append
-from limen.model import (
-    INT64_MAX,
-    INT64_MIN,
-    EventError,
-    LimenError,
-    QueryError,
-    QuerySet,
-    type_name,
+from limen.engine.codes import TextCodes
+from limen.engine.emit import (
+    MOST_IDS,
+    Emit,
+    Names,
+    TextIds,
+    check_emit,
+    dictionary_names,
+    emit_count,
+    emit_ids,
+    emit_rows,
+    number_names,
+    plain_names,
 )
+from limen.engine.events import Events, read_events, without_views
+from limen.engine.paths import Kind, Path, Probes, kinds_of
+from limen.engine.slots import Slots
+from limen.indexes import saved
+from limen.indexes.protocol import Hits
+from limen.kernels.csr import append
+from limen.model import EventError, LimenError, QueryError, QuerySet, type_name
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -42,6 +53,7 @@ I64 = npt.NDArray[np.int64]
 BATCH_ROWS = 1 << 17  # events matched at a time: keeps what a batch needs in the caches
 BATCH_IDS = 1 << 24  # candidates at a time, about: keeps memory bounded where much matches
 SAMPLE = 256
+KIND = "matcher"
 
 
 class Matched(NamedTuple):
@@ -73,30 +85,29 @@ class Matcher:
         self._lay_out(queries)
 
     def _lay_out(self, queries: QuerySet) -> None:
-        self.attributes: dict[str, pa.DataType] = {}
-        self._ids = queries.ids.slice(0, 0)
-        self._names: pa.Array | None = None
-        self._live = np.zeros(0, np.bool_)
-        self._path_of = np.zeros(0, np.int32)
-        self._ranges: Ranges = {}
-        self._key_codes: dict[str, I32] = {}
-        self._codes: dict[str, TextCodes | NumberCodes] = {}
+        self._slots = Slots(queries)
         self._paths: dict[Kind, Path] = {}
-        self._slot_of: dict[object, int] | None = None
-        self._append(queries, choose_keys=True)
+        self._names: dict[TextIds, Names] = {}
+        self._lead_to(np.arange(len(queries), dtype=np.int32))
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._live))
+        return self._slots.size
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}: {type_name(kind)}" for name, kind in self.attributes.items())
         return f"Matcher({len(self):,} {'query' if len(self) == 1 else 'queries'}; {parts})"
 
     @property
+    def attributes(self) -> dict[str, pa.DataType]:
+        """What an event needs a value of: whatever some query that is in constrains.
+
+        And what the set that the matcher was made of named, even if no query of it said more.
+        """
+        return self._slots.attributes
+
+    @property
     def nbytes(self) -> int:
-        held = sum(path.index.nbytes for path in self._paths.values()) + self._ids.nbytes
-        held += sum(rows.nbytes for rows in self._ranges.values())
-        return int(held + sum(codes.nbytes for codes in self._key_codes.values()))
+        return self._slots.nbytes + sum(path.index.nbytes for path in self._paths.values())
 
     @property
     def paths(self) -> list[tuple[Kind, int]]:
@@ -113,153 +124,118 @@ class Matcher:
         """
         if not len(queries):
             return 0
-        if queries.ids.type != self._ids.type:
-            if len(self):
-                kinds = f"{self._ids.type} here, not {queries.ids.type}"
-                raise QueryError(f"ids are {kinds}", field="id")
-            self._lay_out(queries.take([]))
+        id_type = self._slots.id_type
+        if queries.ids.type != id_type and len(self):
+            raise QueryError(f"ids are {id_type} here, not {queries.ids.type}", field="id")
         for name, kind in queries.attributes.items():
             if self.attributes.get(name, kind) != kind:
                 known = type_name(self.attributes[name])
                 raise QueryError(f"is {known} here, not {type_name(kind)}", field=name)
-        slot_of = self._slots_by_id()
-        ids = queries.ids.to_pylist()
-        known_rows = [row for row, who in enumerate(ids) if who in slot_of]
-        for row in known_rows:
-            if not self._same_body(slot_of[ids[row]], queries, row):
-                raise QueryError("the id is in already with another body", row, ids[row])
-        if known_rows:
-            fresh = np.setdiff1d(np.arange(len(queries)), known_rows)
-            queries = queries.take(fresh)
+        if queries.ids.type != id_type:
+            self._lay_out(dataclasses.replace(self.queries(), ids=queries.ids.slice(0, 0)))
+        slots = self._slots.find(queries.ids)
+        if (slots >= 0).any():
+            rows = np.flatnonzero(slots >= 0)
+            same = self._slots.same(slots[rows], queries.take(rows))
+            if not same.all():
+                row = int(rows[same.argmin()])
+                who = queries.ids[row].as_py()
+                raise QueryError("the id is in already with another body", row, who)
+            queries = queries.take(np.flatnonzero(slots < 0))
         if len(queries):
-            first = len(self._ids)
-            self._append(queries, choose_keys=False)
-            slot_of.update(zip(queries.ids.to_pylist(), range(first, len(self._ids)), strict=True))
+            self._names = {}
+            self._lead_to(self._slots.append(queries))
         return len(queries)
 
-    def remove(self, ids: Iterable[str | int]) -> int:
+    def _lead_to(self, slots: I32) -> None:
+        """Give queries that have a slot their access paths."""
+        held = self._slots
+        for kind, rows in kinds_of(slots, held.ranges, held.key_codes):
+            if kind not in self._paths:
+                number = max((path.number for path in self._paths.values()), default=-1) + 1
+                self._paths[kind] = Path(kind, number)
+            held.path_of[rows] = self._paths[kind].number
+            self._paths[kind].add(rows, held.ranges, held.key_codes)
+
+    def remove(self, ids: Iterable[str | int] | pa.Array | pa.ChunkedArray) -> int:
         """Take queries out; an id that is not in is refused and nothing is changed."""
-        if isinstance(ids, (str, bytes)):
-            raise QueryError(f"remove takes a list of ids; for one, [{ids!r}]")
-        slot_of = self._slots_by_id()
-        gone = list(dict.fromkeys(ids))
-        missing = [who for who in gone if who not in slot_of or isinstance(who, bool)]
-        if missing:
-            raise QueryError(f"no query has the id {missing[0]!r} ({len(missing)} such ids)")
-        slots = np.array([slot_of.pop(who) for who in gone], np.int32)
-        self._live[slots] = False
-        for number, path in enumerate(self._paths.values()):
-            path.index.delete(slots[self._path_of[slots] == number])
-        if len(self._live) > 2 * len(self) + 1024:
+        slots = self._slots.find_all(ids)
+        number_of = self._slots.path_of[slots]
+        for kind, path in list(self._paths.items()):
+            path.index.delete(slots[number_of == path.number])
+            if not len(path.index):
+                del self._paths[kind]
+        for name in self._slots.remove(slots):
+            for path in self._paths.values():
+                if name in path.verified:
+                    path.verified.remove(name)
+        if self._slots.used > 2 * len(self) + 1024:
             self._lay_out(self.queries())
-        return len(gone)
+        return len(slots)
 
     def queries(self) -> QuerySet:
         """The queries that are in."""
-        rows = np.flatnonzero(self._live)
-        keys = {}
-        for name, kind in self.attributes.items():
-            codes = self._codes.get(name)
-            if isinstance(codes, TextCodes):
-                values = pa.array(list(codes.codes), kind)
-                at = self._key_codes[name][rows]
-                keys[name] = values.take(pa.array(at, mask=at < 0))
-        return QuerySet(
-            self._ids.take(pa.array(rows)),
-            dict(self.attributes),
-            {name: ends[rows, 0] for name, ends in self._ranges.items()},
-            {name: ends[rows, 1] for name, ends in self._ranges.items()},
-            keys,
-        )
+        return self._slots.queries()
 
-    def _slots_by_id(self) -> dict[object, int]:
-        if self._slot_of is None:
-            live = np.flatnonzero(self._live)
-            self._slot_of = dict(
-                zip(self._ids.take(pa.array(live)).to_pylist(), live.tolist(), strict=True)
-            )
-        return self._slot_of
+    # -- disk ------------------------------------------------------------------------------------
 
-    def _same_body(self, slot: int, queries: QuerySet, row: int) -> bool:
-        """Does the query in the slot say the same as that of the row, of every attribute of either?"""
-        whole = (INT64_MIN, INT64_MAX)
-        for name in self._ranges.keys() | queries.lo.keys():
-            mine = tuple(self._ranges[name][slot]) if name in self._ranges else whole
-            theirs = (queries.lo[name][row], queries.hi[name][row]) if name in queries.lo else whole
-            if mine != theirs:
-                return False
-        texts = {name: codes for name, codes in self._codes.items() if isinstance(codes, TextCodes)}
-        for name in texts.keys() | queries.keys.keys():
-            value = queries.keys[name][row].as_py() if name in queries.keys else None
-            mine_code = self._key_codes[name][slot] if name in texts else -1
-            if mine_code < 0 or value is None:
-                if mine_code >= 0 or value is not None:
-                    return False
-            elif texts[name].codes.get(value) != mine_code:
-                return False
-        return True
+    def save(self, folder: str | pathlib.Path, *, durable: bool = True) -> None:
+        """Write the matcher to a new folder, whole or not at all.
 
-    def _append(self, queries: QuerySet, *, choose_keys: bool) -> None:
-        first, n = len(self._ids), len(self._ids) + len(queries)
-        slots = np.arange(first, n, dtype=np.int32)
-        self._ids = pa.concat_arrays([self._ids.cast(queries.ids.type), queries.ids])
-        self._names = None
-        self._live = np.concatenate([self._live, np.ones(len(queries), np.bool_)])
-        for name, kind in queries.attributes.items():
-            self.attributes.setdefault(name, kind)
-        for name in self.attributes:
-            if name in queries.keys or isinstance(self._codes.get(name), TextCodes):
-                self._append_keys(name, queries, first)
-            else:
-                self._append_ranges(name, queries, first)
-        if choose_keys:
-            for name in point_keys_of(self._ranges, slots):
-                self._codes[name] = NumberCodes()
-                self._key_codes[name] = np.empty(0, np.int32)
-        for name, codes in self._codes.items():
-            if isinstance(codes, NumberCodes):
-                self._key_codes[name] = _codes_of_points(
-                    codes, self._key_codes[name], self._ranges[name]
-                )
-        self._path_of = lengthened(self._path_of, n)
-        for kind, rows in kinds_of(slots, self._ranges, self._key_codes):
-            path = self._paths.setdefault(kind, Path(kind))
-            self._path_of[rows] = list(self._paths).index(kind)
-            path.add(rows, self._ranges, self._key_codes)
+        durable=False does not wait for the disk: for a folder that can be made again, and is
+        verified when it is loaded.
+        """
+        changed = len(self) < self._slots.used or any(p.index.mapped for p in self._paths.values())
+        whole = Matcher(self.queries()) if changed else self
+        arrays, slots = whole._slots.parts()
+        arrays = saved.nested("slots", arrays)
+        paths = []
+        for number, path in enumerate(whole._paths.values()):
+            of_path, facts = path.parts(saved.spare_rows(whole._slots.used))
+            arrays |= saved.nested(f"path{number}", of_path)
+            paths.append(facts)
+        facts = {"slots": slots, "paths": paths}
+        saved.write(pathlib.Path(folder), KIND, arrays, facts, durable=durable)
 
-    def _append_keys(self, name: str, queries: QuerySet, first: int) -> None:
-        codes = self._codes.setdefault(name, TextCodes())
-        assert isinstance(codes, TextCodes)
-        old = self._key_codes.get(name, np.full(first, -1, np.int32))
-        if name in queries.keys:
-            new = codes.learn(queries.keys[name])
-        else:
-            new = np.full(len(queries), -1, np.int32)
-        self._key_codes[name] = np.concatenate([old, new])
+    @classmethod
+    def load(cls, folder: str | pathlib.Path, *, verify: bool = True) -> Matcher:
+        """Map a saved matcher; with verify=False the checksums are not read (the sizes are).
 
-    def _append_ranges(self, name: str, queries: QuerySet, first: int) -> None:
-        rows = np.empty((first + len(queries), 2), np.int64)
-        rows[:] = INT64_MIN, INT64_MAX
-        if name in self._ranges:
-            rows[:first] = self._ranges[name]
-        if name in queries.lo:
-            rows[first:, 0], rows[first:, 1] = queries.lo[name], queries.hi[name]
-        self._ranges[name] = rows
+        Processes on one machine share one copy. Changes stay private, in memory in proportion to
+        what they touch while they fit the room that was saved to spare.
+        """
+        arrays, facts = saved.read(pathlib.Path(folder), KIND, verify=verify)
+        matcher = cls.__new__(cls)
+        matcher._slots = Slots.of_parts(saved.part(arrays, "slots"), facts["slots"])
+        matcher._names = {}
+        paths = [
+            Path.of_parts(saved.part(arrays, f"path{number}"), of_path)
+            for number, of_path in enumerate(facts["paths"])
+        ]
+        matcher._paths = {path.kind: path for path in paths}
+        return matcher
 
     # -- events ----------------------------------------------------------------------------------
 
     def match(
-        self, events: pa.Table, emit: Emit = "rows", columns: Sequence[str] | None = None
+        self,
+        events: pa.Table,
+        emit: Emit = "rows",
+        columns: Sequence[str] | None = None,
+        *,
+        text_ids: TextIds = "dictionary",
     ) -> Matched:
         """Match a table of events.
 
         `columns` are the event columns to keep in the matches (all by default). Rows come in no
         promised order for emit="rows"; for "ids" and "count" there is one row for each event that
-        was not quarantined, in the events' order.
+        was not quarantined, in the events' order. Text ids are a dictionary over the query set, or
+        plain strings for a receiver to whom the dictionary would be sent with every batch.
         """
         events = without_views(events)
-        parts = list(self.match_batches(_slices(events), emit, columns, schema=events.schema))
-        return Matched(*(pa.concat_tables(tables) for tables in zip(*parts, strict=True)))
+        batches = _slices(events)
+        found = self.match_batches(batches, emit, columns, schema=events.schema, text_ids=text_ids)
+        return Matched(*(pa.concat_tables(tables) for tables in zip(*found, strict=True)))
 
     def match_batches(
         self,
@@ -268,88 +244,107 @@ class Matcher:
         columns: Sequence[str] | None = None,
         *,
         schema: pa.Schema,
+        text_ids: TextIds = "dictionary",
     ) -> Iterator[Matched]:
         """Match tables of one schema as they come.
 
         The first result is always there, if empty; a table gives several where much matches.
         """
-        kept = list(columns) if columns is not None else schema.names
-        for name in kept:
-            if name not in schema.names:
-                raise LimenError(f"columns: the events have no column {name!r}")
-        check_emit(emit, kept)
-        check_columns(schema, self.attributes)
-        yield from self._matched(schema.empty_table(), emit, kept)
+        yield from self.match_batch(schema.empty_table(), emit, columns, text_ids=text_ids)
         for table in batches:
             if len(table):
-                yield from self._matched(table, emit, kept)
+                yield from self.match_batch(table, emit, columns, text_ids=text_ids)
 
-    def _matched(self, table: pa.Table, emit: Emit, kept: list[str]) -> Iterator[Matched]:
-        events = read_events(table, self.attributes)
+    def match_batch(
+        self,
+        table: pa.Table,
+        emit: Emit = "rows",
+        columns: Sequence[str] | None = None,
+        *,
+        text_ids: TextIds = "dictionary",
+    ) -> Iterator[Matched]:
+        """Match one table, for a caller who has them one at a time; several results where much
+        matches, and one at least.
+        """
+        names = table.schema.names
+        kept = list(columns) if columns is not None else names
+        for name in kept:
+            if name not in names:
+                raise LimenError(f"columns: the events have no column {name!r}")
+        check_emit(emit, text_ids, kept)
+        return self._matched(read_events(table, self.attributes), emit, kept, text_ids)
+
+    def _matched(
+        self, events: Events, emit: Emit, kept: list[str], text_ids: TextIds
+    ) -> Iterator[Matched]:
         quarantine = events.quarantine
         probes = self._probes(events)
-        for rows in self._bounded(probes):
-            part = Probes(
-                len(range(*rows.indices(probes.n))),
-                {name: values[rows] for name, values in probes.ordinals.items()},
-                {name: codes[rows] for name, codes in probes.codes.items()},
-            )
-            carried = events.table.select(kept).slice(rows.start, part.n)
+        carried = events.table.select(kept)
+        expected = self._expected(probes)
+        rows = max(1, int(BATCH_IDS / max(sum(expected), 1e-9)))
+        for start in range(0, max(1, probes.n), rows):
+            part, of_part = probes, carried
+            if rows < probes.n:
+                part = probes.some(slice(start, start + rows))
+                of_part = carried.slice(start, rows)
             if emit == "count":
-                matches = emit_count(carried, self._count(part))
+                matches = emit_count(of_part, self._count(part, expected))
             elif emit == "ids":
-                matches = emit_ids(carried, self._hits(part), self._outside_ids())
+                matches = emit_ids(of_part, self._hits(part, expected), self._named(text_ids))
             else:
-                matches = emit_rows(carried, self._hits(part), self._outside_ids())
+                matches = emit_rows(of_part, self._hits(part, expected), self._named(text_ids))
             yield Matched(matches, quarantine)
             quarantine = quarantine.slice(0, 0)
 
-    def _outside_ids(self) -> pa.Array:
-        """The ids by slot; text that was removed and added again is told apart from its dead slot."""
-        if self._names is None:
-            self._names = self._ids
-            if pa.types.is_string(self._ids.type) and len(self) < len(self._live):
-                encoded = self._ids.dictionary_encode()
-                if len(encoded.dictionary) < len(self._ids):
-                    self._names = encoded
-        return self._names
+    def _named(self, text_ids: TextIds) -> Names:
+        """The ids by slot, as the receiver sees them.
+
+        Text in a dictionary that was removed and added again is told apart from its dead slot.
+        """
+        if text_ids not in self._names:
+            ids = self._slots.ids.values
+            if isinstance(ids, np.ndarray):
+                self._names[text_ids] = number_names(ids)
+            elif text_ids == "plain":
+                self._names[text_ids] = plain_names(ids)
+            else:
+                if ids.get_total_buffer_size() < MOST_IDS:
+                    ids = ids.cast(pa.string())
+                if len(self) < len(ids):
+                    encoded = ids.dictionary_encode()
+                    ids = encoded if len(encoded.dictionary) < len(ids) else ids
+                self._names[text_ids] = dictionary_names(ids)
+        return self._names[text_ids]
 
     def _probes(self, events: Events) -> Probes:
         codes = {}
-        for name, known in self._codes.items():
+        for name, known in self._slots.codes.items():
             if isinstance(known, TextCodes):
                 codes[name] = known.find(events.keys[name])
             else:
                 codes[name] = known.find(events.ordinals[name])
         return Probes(len(events.table), events.ordinals, codes)
 
-    def _bounded(self, probes: Probes) -> list[slice]:
-        """Runs of events that find about BATCH_IDS candidates at most, from a sample of them."""
-        some = slice(None, None, max(1, probes.n // SAMPLE))
-        sample = Probes(
-            len(range(0, probes.n, some.step)),
-            {name: values[some] for name, values in probes.ordinals.items()},
-            {name: codes[some] for name, codes in probes.codes.items()},
-        )
-        per_event = sum(path.candidates(sample) for path in self._paths.values())
-        rows = max(1, int(BATCH_IDS / max(per_event, 1e-9)))
-        return [slice(start, start + rows) for start in range(0, max(1, probes.n), rows)]
+    def _expected(self, probes: Probes) -> list[float]:
+        """About how many candidates an event finds on each path, from a sample of the events."""
+        sample = probes.some(slice(None, None, max(1, probes.n // SAMPLE)))
+        return [path.candidates(sample) for path in self._paths.values()]
 
-    def _hits(self, probes: Probes) -> Hits:
-        hits = (np.zeros(probes.n + 1, np.int64), np.empty(0, np.int32))
-        for path in self._paths.values():
-            more = path.match(probes, self._ranges)
-            if not len(hits[1]):
+    def _hits(self, probes: Probes, expected: list[float]) -> Hits:
+        hits: Hits | None = None
+        for path, candidates in zip(self._paths.values(), expected, strict=True):
+            more = path.match(probes, self._slots.ranges, candidates)
+            if hits is None or not len(hits[1]):
                 hits = more
             elif len(more[1]):
                 out = np.empty(len(hits[1]) + len(more[1]), np.int32)
                 hits = append(*hits, *more, out), out
-        return hits
+        return hits or (np.zeros(probes.n + 1, np.int64), np.empty(0, np.int32))
 
-    def _count(self, probes: Probes) -> I64:
+    def _count(self, probes: Probes, expected: list[float]) -> I64:
         total = np.zeros(probes.n, np.int64)
-        for path in self._paths.values():
-            total += path.count(probes, self._ranges)
+        for path, candidates in zip(self._paths.values(), expected, strict=True):
+            total += path.count(probes, self._slots.ranges, candidates)
         return total
 
 
@@ -418,12 +413,3 @@ def as_table(frame: object) -> pa.Table:
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
     for start in range(0, len(table), BATCH_ROWS):
         yield table.slice(start, BATCH_ROWS)
-
-
-def _codes_of_points(codes: NumberCodes, old: I32, rows: I64) -> I32:
-    """Key codes of all rows, the old ones given: a code where the range is a point, else -1."""
-    new = rows[len(old) :]
-    found = np.full(len(new), -1, np.int32)
-    points = (new[:, 0] == new[:, 1]).nonzero()[0]
-    found[points] = codes.learn(new[points, 0])
-    return np.concatenate([old, found])

@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limen.engine.codes import GroupCodes
+from limen.engine.codes import GroupCodes, NumberCodes
 from limen.indexes.cei import CEI
 from limen.indexes.protocol import Hits
+from limen.indexes.saved import Arrays, Facts, nested, part
 from limen.kernels.csr import verify
 from limen.model import INT64_MAX, INT64_MIN
 
@@ -44,10 +45,18 @@ class Probes(NamedTuple):
     ordinals: dict[str, I64]
     codes: dict[str, I32]
 
+    def some(self, rows: slice) -> Probes:
+        return Probes(
+            len(range(*rows.indices(self.n))),
+            {name: values[rows] for name, values in self.ordinals.items()},
+            {name: codes[rows] for name, codes in self.codes.items()},
+        )
+
 
 class Path:
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, number: int) -> None:
         self.kind = kind
+        self.number = number  # no other path of the matcher has it
         self.index = CEI()
         self._groups = GroupCodes(len(kind.keys)) if kind.keys else None
         self.verified: list[str] = []  # attributes that some query here constrains further
@@ -55,7 +64,7 @@ class Path:
     def add(self, slots: I32, ranges: Ranges, key_codes: dict[str, I32]) -> None:
         for name in ranges:
             settled = name == self.kind.lead or name in self.kind.keys or name in self.verified
-            if not settled and _constrained(ranges[name][slots]).any():
+            if not settled and constrained(ranges[name][slots]).any():
                 self.verified.append(name)
         lo = np.full(len(slots), INT64_MIN, np.int64)
         hi = np.full(len(slots), INT64_MAX, np.int64)
@@ -81,23 +90,50 @@ class Path:
         """About how many queries the index finds for an event, before they are verified."""
         return self.index.hits_per_value(*self._leading(probes))
 
-    def match(self, probes: Probes, ranges: Ranges) -> Hits:
-        """Offsets and slots, event by event."""
-        offsets, slots = self.index.stab_many(*self._leading(probes))
+    def match(self, probes: Probes, ranges: Ranges, candidates: float) -> Hits:
+        """Offsets and slots, event by event; `candidates` are as many as expected for an event."""
+        offsets, slots = self.index.stab_many(*self._leading(probes), per_value=candidates)
         for name in self.verified:
             verify(offsets, slots, probes.ordinals[name], ranges[name])
         return offsets, slots[: offsets[-1]]
 
-    def count(self, probes: Probes, ranges: Ranges) -> I64:
+    def count(self, probes: Probes, ranges: Ranges, candidates: float) -> I64:
         if self.verified:
-            return np.diff(self.match(probes, ranges)[0])
+            return np.diff(self.match(probes, ranges, candidates)[0])
         return self.index.count_many(*self._leading(probes)).astype(np.int64)
+
+    def parts(self, rows: int) -> tuple[Arrays, Facts]:
+        """What is saved, with room for slots below `rows`."""
+        arrays, facts = self.index.parts(rows)
+        pairs = self._groups.pairs if self._groups is not None else []
+        for number, codes in enumerate(pairs):
+            arrays |= nested(f"pairs.{number}", codes.arrays())
+        return arrays, {
+            "keys": self.kind.keys,
+            "lead": self.kind.lead,
+            "number": self.number,
+            "verified": self.verified,
+            "pairs": [len(codes) for codes in pairs],
+            "index": facts,
+        }
+
+    @classmethod
+    def of_parts(cls, arrays: Arrays, facts: Facts) -> Path:
+        path = cls(Kind(tuple(facts["keys"]), facts["lead"]), facts["number"])
+        path.verified = facts["verified"]
+        path.index = CEI.of_parts(arrays, facts["index"])
+        if path._groups is not None:
+            path._groups.pairs = [
+                NumberCodes.of_arrays(part(arrays, f"pairs.{number}"), size)
+                for number, size in enumerate(facts["pairs"])
+            ]
+        return path
 
 
 def kinds_of(slots: I32, ranges: Ranges, key_codes: dict[str, I32]) -> list[tuple[Kind, I32]]:
     """Divide queries by their kind. Where a query has a code for an attribute, that is a key."""
     keys = {name: codes[slots] >= 0 for name, codes in key_codes.items()}
-    leads = {name: _constrained(rows[slots]) for name, rows in ranges.items()}
+    leads = {name: constrained(rows[slots]) for name, rows in ranges.items()}
     for name in keys.keys() & leads.keys():
         leads[name] &= ~keys[name]
     used = np.zeros(len(slots), np.int64)
@@ -124,15 +160,16 @@ def point_keys_of(ranges: Ranges, slots: I32) -> set[str]:
     points = set()
     for name in ranges:
         rows = ranges[name][slots]
-        rows = rows[_constrained(rows)]
+        rows = rows[constrained(rows)]
         if len(rows) and bool((rows[:, 0] == rows[:, 1]).all()):
             points.add(name)
     return points if len(points) < len(ranges) else set()
 
 
-def _constrained(rows: I64) -> npt.NDArray[np.bool_]:
-    constrained: npt.NDArray[np.bool_] = (rows[:, 0] != INT64_MIN) | (rows[:, 1] != INT64_MAX)
-    return constrained
+def constrained(rows: I64) -> npt.NDArray[np.bool_]:
+    """Which of the ranges leave something out."""
+    found: npt.NDArray[np.bool_] = (rows[:, 0] != INT64_MIN) | (rows[:, 1] != INT64_MAX)
+    return found
 
 
 def _selectivity(rows: I64) -> float:

@@ -15,19 +15,19 @@ A batch is probed in its own order: bringing it into the order of the cells firs
 cost more than the prefetches leave to save (10**7 queries, 10 hits: 71 against 78 ns a value).
 
 `save` writes the arrays with checksums, `load` maps them: processes on one machine then share one
-copy, and updates to a mapped index stay private.
+copy, and updates to a mapped index stay private. What is part of something larger is saved with it
+(`parts`, `of_parts`).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from limen.indexes import saved
-from limen.indexes.protocol import I32, I64, Hits, QueryTable, checked, lengthened, plain
+from limen.indexes.protocol import I32, I64, Hits, QueryTable, checked, plain, with_room
 from limen.indexes.spare import Spare
 from limen.kernels import cei as kernel
 from limen.kernels import tally
@@ -125,11 +125,10 @@ class CEI:
     def _remember_groups(self, ids: I32, groups: I32) -> None:
         if len(groups):
             self._n_groups = max(self._n_groups, int(groups.max()) + 1)
-            if len(self._groups) < len(self._table.live):
-                self._groups = lengthened(self._groups, len(self._table.live))
+            self._groups = with_room(self._groups, len(self._table.live))
             self._groups[ids] = groups
         elif len(self._groups):
-            self._groups = lengthened(self._groups, len(self._table.live))
+            self._groups = with_room(self._groups, len(self._table.live))
             self._groups[ids] = 0
 
     def _group_of(self, ids: I32) -> I32:
@@ -200,14 +199,19 @@ class CEI:
         groups = np.array([group], np.int32) if group else None
         return self.stab_many(np.array([x], np.int64), groups)[1]
 
-    def stab_many(self, xs: I64, groups: I32 | None = None) -> Hits:
+    def stab_many(
+        self, xs: I64, groups: I32 | None = None, *, per_value: float | None = None
+    ) -> Hits:
+        """Offsets and ids; `per_value` is what `hits_per_value` gave, if it was asked already."""
+        if per_value is None:
+            per_value = self.hits_per_value(xs, groups)
         xs, by_group = self._checked_values(xs, groups)
         n = len(xs)
         cells = self._spare.cells.empty(n)[:n]
         locate_many(self._ix.nodes, by_group, xs, cells)
         offsets = self._spare.offsets.empty(n + 1)[: n + 1]
         offsets[0] = 0
-        out = self._spare.ids.empty(int(1.1 * self.hits_per_value(xs, groups) * n) + 1024)
+        out = self._spare.ids.empty(int(1.1 * per_value * n) + 1024)
         done = 0
         while True:
             done = kernel.report(self._ix, self._top, xs, cells, done, offsets, out)
@@ -273,38 +277,53 @@ class CEI:
         """The cell in which each value lies."""
         return self._locate(*self._checked_values(xs, groups))
 
-    def save(self, folder: str | Path) -> None:
+    @property
+    def mapped(self) -> bool:
+        """Is a part of the index in saved files?"""
+        return len(self._ix.mem) > 0
+
+    def save(self, folder: str | Path, *, durable: bool = True) -> None:
         """Write the index to a new folder, whole or not at all."""
-        if len(self._ix.mem):
+        arrays, facts = self.parts()
+        saved.write(Path(folder), self.name, arrays, facts, durable=durable)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, verify: bool = True) -> CEI:
+        """Map a saved index; with verify=False the checksums are not read (the sizes are)."""
+        return cls.of_parts(*saved.read(Path(folder), cls.name, verify=verify))
+
+    def parts(self, rows: int = 0) -> tuple[saved.Arrays, saved.Facts]:
+        """What is saved of the index, with room for ids below `rows` if that is more than usual."""
+        if self.mapped:
             self._refit()
         used = self._tail + PAD_WORDS
-        arrays: dict[str, npt.NDArray[Any]] = {
+        n = len(self._table.live)
+        rows = max(rows, saved.spare_rows(n))
+        arrays: saved.Arrays = {
             "nodes": self._ix.nodes,
             "levels": self._ix.levels,
             "memory": self._ix.own[:used],
             "heads": self._ix.heads,
-            "lo": self._table.lo,
-            "hi": self._table.hi,
-            "live": self._table.live,
-            "groups": self._groups,
+            "lo": saved.padded(self._table.lo, n, rows),
+            "hi": saved.padded(self._table.hi, n, rows),
+            "live": saved.padded(self._table.live, n, rows),
+            "groups": saved.padded(self._groups, n, rows) if len(self._groups) else _NO_I32,
         }
-        facts = {
+        facts: saved.Facts = {
+            "size": self._table.size,
             "top": self._top,
             "groups": self._n_groups,
             "roots": self._roots,
             "step": self._ix.step,
         }
-        saved.write(Path(folder), self.name, arrays, facts)
+        return arrays, facts
 
     @classmethod
-    def load(cls, folder: str | Path, *, verify: bool = True) -> CEI:
-        """Map a saved index; with verify=False the checksums are not read (the sizes are)."""
-        arrays, facts = saved.read(Path(folder), cls.name, verify=verify)
+    def of_parts(cls, arrays: saved.Arrays, facts: saved.Facts) -> CEI:
         index = cls.__new__(cls)
         index._table = QueryTable()
         index._table.lo, index._table.hi = arrays["lo"], arrays["hi"]
-        index._table.live = arrays["live"]
-        index._table.size = int(np.count_nonzero(index._table.live))
+        index._table.live, index._table.size = arrays["live"], facts["size"]
         index._groups, index._n_groups = arrays["groups"], facts["groups"]
         index._roots, index._top = facts["roots"], facts["top"]
         mem, own = arrays["memory"], aligned_words(PAD_WORDS)

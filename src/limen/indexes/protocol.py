@@ -20,6 +20,8 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 Hits = tuple[I64, I32]
 
+FEW = 1 << 14  # ids that are sooner sorted than marked in an array as long as the largest
+
 
 class IntervalIndex(Protocol):
     name: ClassVar[str]
@@ -86,6 +88,12 @@ def checked(ids: I32, lo: I64, hi: I64) -> tuple[I32, I64, I64]:
 
 
 def refuse_twice(ids: I32) -> None:
+    if len(ids) < FEW:
+        ordered = np.sort(ids)
+        again = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(again):
+            raise ValueError(f"id {again[0]} is given twice")
+        return
     seen = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
     seen[ids] = True
     if np.count_nonzero(seen) != len(ids):
@@ -93,9 +101,16 @@ def refuse_twice(ids: I32) -> None:
         raise ValueError(f"id {values[counts.argmax()]} is given twice")
 
 
-def lengthened(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
-    """The array with zeros behind it, n long."""
-    return np.concatenate([array, np.zeros(n - len(array), array.dtype)])
+def with_room(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+    """The array itself if it has n rows, else a copy with at least a quarter more, zeros behind it.
+
+    Memory behind the copy is not touched, so it costs nothing yet.
+    """
+    if n <= len(array):
+        return array
+    longer = np.zeros((max(n, len(array) + len(array) // 4), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 class QueryTable:
@@ -119,10 +134,8 @@ class QueryTable:
         if self.live[known].any():
             raise ValueError(f"id {known[self.live[known].argmax()]} is already in the index")
         refuse_twice(ids)
-        if top > len(self.live):
-            spare = max(top, len(self.live) + len(self.live) // 4)
-            self.lo, self.hi = lengthened(self.lo, spare), lengthened(self.hi, spare)
-            self.live = lengthened(self.live, spare)
+        self.lo, self.hi = with_room(self.lo, top), with_room(self.hi, top)
+        self.live = with_room(self.live, top)
         self.lo[ids] = lo
         self.hi[ids] = hi
         self.live[ids] = True

@@ -2,10 +2,14 @@
 
 Written beside its place and moved there when complete, so a folder is whole or absent. Reading maps
 the files copy-on-write; whatever differs from the manifest is named in DamagedIndexError, never used.
+
+An array that grows is saved with rows to spare (`padded` to `spare_rows`): the first rows added to the
+mapped one make private the pages they touch, and nothing is copied.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -17,17 +21,42 @@ import numpy as np
 import numpy.typing as npt
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 SMALL = 4096
+
+Arrays = dict[str, npt.NDArray[Any]]
+Facts = dict[str, Any]  # what JSON can hold
 
 
 class DamagedIndexError(ValueError):
     """A saved index that is incomplete or not what was written."""
 
 
-def write(
-    folder: Path, kind: str, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, int]
-) -> None:
+def spare_rows(n: int) -> int:
+    """How many rows to save where n are in use."""
+    return n + n // 8 + 1024
+
+
+def padded(array: npt.NDArray[Any], n: int, rows: int) -> npt.NDArray[Any]:
+    """The first n rows and zeros behind them, so many rows in all."""
+    longer = np.zeros((rows, *array.shape[1:]), array.dtype)
+    longer[:n] = array[:n]
+    return longer
+
+
+def nested(name: str, arrays: Arrays) -> Arrays:
+    """The arrays of a part of the whole, under names of their own."""
+    return {f"{name}.{key}": array for key, array in arrays.items()}
+
+
+def part(arrays: Arrays, name: str) -> Arrays:
+    """The arrays of a part, under the names that it gave them."""
+    head = f"{name}."
+    return {key[len(head) :]: array for key, array in arrays.items() if key.startswith(head)}
+
+
+def write(folder: Path, kind: str, arrays: Arrays, facts: Facts, *, durable: bool = True) -> None:
+    """Save to a new folder; one that is not durable may come out damaged where the power fails."""
     if folder.exists():
         raise FileExistsError(f"{folder} is already there; an index is saved to a new folder")
     beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
@@ -39,19 +68,23 @@ def write(
             path = beside / f"{name}.npy"
             np.save(path, array)
             files[name] = {"bytes": path.stat().st_size, "crc32": _checksum(path)}
-            _to_disk(path)
+            if durable:
+                _to_disk(path)
         manifest = {"format": FORMAT, "kind": kind, "facts": facts, "files": files}
         text = json.dumps(manifest, indent=1).encode()
         (beside / MANIFEST).write_bytes(b"%d\n%b" % (zlib.crc32(text), text))
-        _to_disk(beside / MANIFEST)
+        if durable:
+            _to_disk(beside / MANIFEST)
         os.rename(beside, folder)
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+            raise FileExistsError(f"{folder} was saved by another process meanwhile") from None
+        raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def read(
-    folder: Path, kind: str, *, verify: bool
-) -> tuple[dict[str, npt.NDArray[Any]], dict[str, int]]:
+def read(folder: Path, kind: str, *, verify: bool) -> tuple[Arrays, Facts]:
     manifest = _manifest(folder)
     if manifest.get("format") != FORMAT or manifest.get("kind") != kind:
         found = f"{manifest.get('kind')!r} of format {manifest.get('format')!r}"
@@ -70,9 +103,8 @@ def read(
             raise DamagedIndexError(
                 f"{path} is damaged (its checksum differs); save the index again"
             )
-        mapped = (
-            expected["bytes"] > SMALL
-        )  # an empty file cannot be mapped, a small one need not be
+        # An empty file cannot be mapped, a small one need not be.
+        mapped = expected["bytes"] > SMALL
         array = np.load(path, mmap_mode="c") if mapped else np.load(path)
         arrays[name] = array.view(np.ndarray)
     return arrays, manifest["facts"]

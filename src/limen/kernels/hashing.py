@@ -22,11 +22,11 @@ def _home(key: int, bits: int) -> int:
 
 @loop
 def put_codes(slots: I32, bits: int, keys: I64, begin: int, end: int) -> None:
-    """Enter keys[begin:end], which must be new and distinct."""
+    """Enter keys[begin:end]; one that is in already gets the later code."""
     mask = (1 << bits) - 1
     for code in range(begin, end):
         at = _home(keys[code], bits)
-        while slots[at] >= 0:
+        while slots[at] >= 0 and keys[slots[at]] != keys[code]:
             at = (at + 1) & mask
         slots[at] = code
 
