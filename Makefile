@@ -41,7 +41,7 @@ format: $(READY) ## rewrite the sources in the house style
 lock: $(READY) ## resolve the dependencies anew into requirements.txt
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-		--extra dev --extra plot --extra rivals --output-file requirements.txt pyproject.toml
+		--extra dev --extra plot --extra rivals --extra spark --extra connect --output-file requirements.txt pyproject.toml
 
 clean: ## remove what the other targets made
 	@rm -rf .venv out dist .hypothesis .pytest_cache .mypy_cache .ruff_cache

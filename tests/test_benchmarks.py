@@ -15,6 +15,17 @@ TOY = {
     "stab": {"WORKLOADS": [(500, 2048, 50), (500, 2048, 300)], "HITS": 20_000, "COPIED": 50_000},
     "growth": {"SIZES": [200, 400, 800], "POINTS": 300},
     "update": {"POINTS": 300, "SIZE": 2000},
+    "catalog": {"SIZE": 2000, "BATCH": 200, "PHASE": 3, "PHASES": 1, "REPEATS": 1},
+    "spark_match": {
+        "EVENTS": 500,
+        "SIZES": [300],
+        "RANGE_JOIN": 200,
+        "BINS": [1000, 3000],
+        "STREAMED": 300,
+        "BATCH": 100,
+        "BATCHES": 2,
+        "REPEATS": 1,
+    },
 }
 
 

@@ -6,12 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from limen import spark
+    from limen.catalog import Catalog
     from limen.engine import Matched, Matcher, QuarantineWarning, match
     from limen.model import EventError, LimenError, Query, QueryError, QuerySet, Range
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Catalog",
     "EventError",
     "LimenError",
     "Matched",
@@ -22,6 +25,7 @@ __all__ = [
     "QuerySet",
     "Range",
     "match",
+    "spark",
 ]
 
 _ENGINE = {"Matched", "Matcher", "QuarantineWarning", "match"}
@@ -31,7 +35,10 @@ def __getattr__(name: str) -> object:
     """Names are imported when they are first used: `limen --help` must not wait for numba."""
     if name not in __all__:
         raise AttributeError(f"module 'limen' has no attribute {name!r}")
-    found = getattr(import_module("limen.engine" if name in _ENGINE else "limen.model"), name)
+    if name == "spark":
+        return import_module("limen.spark")
+    home = "catalog" if name == "Catalog" else "engine" if name in _ENGINE else "model"
+    found = getattr(import_module(f"limen.{home}"), name)
     globals()[name] = found
     return found
 

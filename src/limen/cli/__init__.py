@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from limen.cli import bench, demo, match, plot
+from limen.cli import bench, demo, doctor, match, plot, queries
 
 
 class Sentences(TyperGroup):
@@ -47,7 +47,9 @@ app = typer.Typer(
 app.command()(match.match)
 app.command()(demo.demo)
 app.command()(bench.bench)
+app.command()(doctor.doctor)
 app.add_typer(plot.plots, name="plot")
+app.add_typer(queries.queries, name="queries")
 
 
 def _print_version(asked: bool) -> None:

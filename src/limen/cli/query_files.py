@@ -22,6 +22,7 @@ import pyarrow.types as pt
 from limen.cli.cells import NUMBERS, TIMES, Use, parsed, type_of_cells
 from limen.cli.event_files import format_of, no_twins, opened, readable
 from limen.model import LimenError, QueryError, QuerySet, attribute_type, parse_where, type_name
+from limen.model.ids import id_array, id_column
 
 ROLES = ("lo", "hi", "bounds")
 
@@ -40,11 +41,16 @@ class QueryFile:
             else:
                 self._frame, self._is_text = _csv_texts(path), True
 
+    @property
+    def has_conditions(self) -> bool:
+        """Does it hold SQL or JSON conditions, which say no types, rather than columns of bounds?"""
+        return self._rows is not None or "where" in self._frame.column_names
+
     def uses(self, names: Iterable[str] | None) -> dict[str, Use]:
         """How each attribute is used; `names` are the attributes that there are, if known."""
         found: dict[str, Use] = {}
         try:
-            if self._rows is not None or "where" in self._frame.column_names:
+            if self.has_conditions:
                 for row, (who, where) in enumerate(self._bodies()):
                     _body_uses(found, where, row, who)
             else:
@@ -61,6 +67,19 @@ class QueryFile:
                 return QuerySet.of([_exact(row, kinds) for row in self._rows], types)
             frame = self._typed(_kinds(types)) if self._is_text else self._frame
             return QuerySet.of(frame, types, bounds=bounds)
+        except QueryError as error:
+            raise LimenError(f"{self._path}: {error}") from None
+
+    def ids(self) -> pa.Array:
+        """The ids alone, of a file that need not say more; those of a csv file as the text they are."""
+        try:
+            if self._rows is not None:
+                rows = [row.get("id") if isinstance(row, dict) else None for row in self._rows]
+                return id_array(rows)
+            if "id" not in self._frame.column_names:
+                there = ", ".join(self._frame.column_names) or "none"
+                raise LimenError(f"{self._path} has no column 'id' (columns: {there})")
+            return id_column(self._frame.column("id"))
         except QueryError as error:
             raise LimenError(f"{self._path}: {error}") from None
 
@@ -141,7 +160,7 @@ class QueryFile:
             text = self._frame.column(column).combine_chunks()
             name, role = _role(column, names, set(kinds))
             if column == "id":
-                columns[column] = _id_column(text)
+                columns[column] = id_texts(text)
             elif role == "bounds" or name not in kinds:
                 columns[column] = text
             else:
@@ -198,7 +217,7 @@ def _padded(text: pa.Array) -> bool:
     return bool(pc.any(pc.match_substring_regex(text, "^0[0-9]")).as_py())
 
 
-def _id_column(text: pa.Array) -> pa.Array:
+def id_texts(text: pa.Array) -> pa.Array:
     """int64 where every id is written as one, else text."""
     written = pc.match_substring_regex(text, r"^(0|-?[1-9][0-9]*)$")
     numbers, bad = parsed(text, pa.int64())

@@ -1,0 +1,86 @@
+"""Which version of the catalog a batch of a stream sees: written once, the same for ever.
+
+A binding is a small file beside the catalog, named by stream and batch, that holds the version. It is put
+there by a hard link, which fails if the file exists: of all tasks that want to bind a batch, now or when
+it is replayed after a crash, the first decides and the others read.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from urllib.parse import quote
+
+from limen.catalog.errors import CatalogError
+
+FOLDER = Path("_limen") / "bindings"
+KEPT = 1000  # batches of a stream; Spark itself keeps the last 100
+
+
+def bind(table: Path, stream: str, batch: int, version: int) -> int:
+    """The version that the batch is bound to: this one if it is the first to ask."""
+    if (already := bound(table, stream, batch)) is not None:
+        return already
+    folder = _folder(table, stream)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        first = _link(folder, str(batch), f"{version}\n")
+        if first:
+            (folder / str(batch - KEPT)).unlink(missing_ok=True)
+    except OSError as error:
+        raise CatalogError(f"{folder}: batch {batch} cannot be bound: {error}") from None
+    return version if first else _read(folder / str(batch))
+
+
+def _link(folder: Path, name: str, text: str) -> bool:
+    """Put a whole file there, on disk; False if it is there already."""
+    beside = folder / f".{uuid.uuid4()}"
+    try:
+        with beside.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(beside, folder / name)
+    except FileExistsError:
+        return False
+    finally:
+        beside.unlink(missing_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return True
+
+
+def bound(table: Path, stream: str, batch: int) -> int | None:
+    try:
+        return _read(_folder(table, stream) / str(batch))
+    except FileNotFoundError:
+        return None
+
+
+def bindings(table: Path, stream: str) -> dict[int, int]:
+    """The version of every batch that is bound, in the order of the batches."""
+    try:
+        names = [p.name for p in _folder(table, stream).iterdir() if p.name.isdigit()]
+    except FileNotFoundError:
+        return {}
+    found = {int(name): bound(table, stream, int(name)) for name in names}
+    return {batch: at for batch, at in sorted(found.items()) if at is not None}
+
+
+def _folder(table: Path, stream: str) -> Path:
+    if stream in ("", ".", ".."):
+        raise CatalogError(f"{stream!r} is not the name of a stream")
+    return table / FOLDER / quote(stream, safe="")
+
+
+def _read(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except ValueError:
+        raise CatalogError(
+            f"{path} is damaged: it should hold the version that the batch is bound to"
+        ) from None

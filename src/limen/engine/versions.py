@@ -1,0 +1,144 @@
+"""The matcher of any version of a catalog, in this process.
+
+On each machine the matcher of some *base* version lies in a folder of files, built once under a lock and
+mapped by every process: one copy in memory for all of them. A process moves its own matcher from the base
+to the version asked for by the changes between them; what they touch is private to it (the overlay). When
+the changes since the base are more than a share of the queries, a new base is built.
+
+The answer is the same whichever base and history it came from. A base that is damaged is thrown away and
+built again. Cost: nothing for the version held; as many queries as have changed for a newer one;
+mapping and checking the files (0.1 s for a million queries) for the first; building (1 s) if there is no
+base on the machine yet.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from limen.catalog import Catalog
+from limen.engine.matcher import Matcher
+from limen.indexes.saved import DamagedIndexError
+
+FEW = 10_000  # changes that are always applied to a base, and
+SHARE = 16  # so are those of up to a 16th of its queries
+KEPT_BASES = 2
+
+
+def default_cache() -> Path:
+    """The folder for bases: LIMEN_CACHE, or one in the user's cache, or one among temporary files."""
+    if "LIMEN_CACHE" in os.environ:
+        return Path(os.environ["LIMEN_CACHE"])
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "limen" / "indexes"
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        if os.access(home, os.W_OK):
+            return home
+    except OSError:
+        pass
+    return Path(tempfile.gettempdir()) / f"limen-{os.getuid()}" / "indexes"
+
+
+class Versions:
+    """Matchers of one catalog; for one thread, like the matcher itself."""
+
+    def __init__(self, catalog: Catalog, cache: Path | None = None) -> None:
+        self.catalog = catalog
+        self._folder = (cache or default_cache()) / catalog.id
+        self._matcher: Matcher | None = None
+        self._version = -1
+        self._changed = 0  # queries added and removed since the base
+
+    def matcher(self, version: int) -> Matcher:
+        """The matcher of this version. It belongs to this object: ask again for another version."""
+        if self._matcher is None or version < self._version:
+            return self._from_base(version)
+        if version > self._version and not self._move(version):
+            return self._from_base(version)
+        assert self._matcher is not None
+        return self._matcher
+
+    def _move(self, version: int) -> bool:
+        """Bring the matcher to a newer version, unless too much has changed."""
+        matcher, self._matcher = self._matcher, None  # not to be used if a change fails half-way
+        assert matcher is not None
+        changes = self.catalog.changes(self._version, version)
+        if self._changed + len(changes) > max(FEW, len(matcher) // SHARE):
+            return False
+        if len(changes.removed):
+            matcher.remove(changes.removed)
+        if len(changes.added):
+            matcher.add(changes.added)
+        self._matcher, self._version = matcher, version
+        self._changed += len(changes)
+        return True
+
+    def _from_base(self, version: int) -> Matcher:
+        self._matcher = None
+        try:
+            if not self._load(version):
+                with self._alone():
+                    if not self._load(version, alone=True):
+                        self._build(version)
+        except OSError as error:
+            warnings.warn(
+                f"the index of {self.catalog.path} cannot be kept in {self._folder} ({error}): "
+                "every process holds its own",
+                stacklevel=2,
+            )
+            self._take(Matcher(self.catalog.snapshot(version)), version)
+        assert self._matcher is not None
+        return self._matcher
+
+    def _take(self, matcher: Matcher, version: int) -> None:
+        self._matcher, self._version, self._changed = matcher, version, 0
+
+    def _load(self, version: int, alone: bool = False) -> bool:
+        """Map the newest base from which the version can be reached by few changes.
+
+        One that cannot be read is thrown away by whoever is alone; to others it may just be going.
+        """
+        for base in reversed(self._bases()):
+            if base > version:
+                continue
+            folder = self._folder / str(base)
+            try:
+                self._take(Matcher.load(folder), base)
+            except (DamagedIndexError, FileNotFoundError) as error:
+                if not alone:
+                    return False
+                warnings.warn(f"{error}; it is built again", stacklevel=2)
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            return base == version or self._move(version)
+        return False
+
+    def _build(self, version: int) -> None:
+        for rest in self._folder.glob(".*.part"):  # of a process that was killed
+            shutil.rmtree(rest, ignore_errors=True)
+        matcher = Matcher(self.catalog.snapshot(version))
+        matcher.save(self._folder / str(version), durable=False)
+        others = [base for base in self._bases() if base != version]
+        for base in others[: 1 - KEPT_BASES]:
+            shutil.rmtree(self._folder / str(base), ignore_errors=True)
+        self._take(Matcher.load(self._folder / str(version), verify=False), version)
+
+    def _bases(self) -> list[int]:
+        try:
+            return sorted(int(p.name) for p in self._folder.iterdir() if p.name.isdigit())
+        except FileNotFoundError:
+            return []
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let one process of the machine build at a time."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

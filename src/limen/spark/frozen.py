@@ -1,0 +1,57 @@
+"""A fixed set of queries for the workers: a catalog of one version, named by what is in it.
+
+The workers read it from disk, so the folder must be one that they see: LIMEN_SPOOL, or a folder in the
+user's cache, which will do for one machine. The same queries again are the same folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+
+from limen.catalog import Catalog, CatalogError
+from limen.engine.versions import default_cache
+from limen.model import QuerySet, type_name
+
+
+def frozen(queries: QuerySet) -> Catalog:
+    folder = _spool() / _digest(queries)
+    try:
+        catalog = Catalog.open(folder)
+        if catalog.version > 0 or not len(queries):
+            return catalog
+    except CatalogError:
+        pass
+    beside = folder.with_name(f".{folder.name}.{uuid.uuid4()}")
+    Catalog.open(beside, queries.attributes, ids=queries.ids.type).add(queries)
+    try:
+        beside.rename(folder)
+    except OSError:  # somebody else has just put the same there
+        shutil.rmtree(beside, ignore_errors=True)
+    return Catalog.open(folder)
+
+
+def _spool() -> Path:
+    spool = os.environ.get("LIMEN_SPOOL")
+    return Path(spool) if spool else default_cache().parent / "sets"
+
+
+def _digest(queries: QuerySet) -> str:
+    found = hashlib.blake2b(digest_size=16)
+    columns: list[tuple[str, pa.Array]] = [("id", queries.ids)]
+    for name, kind in queries.attributes.items():
+        found.update(f"{name}\0{type_name(kind)}\0".encode())
+        if name in queries.keys:
+            columns.append((name, queries.keys[name]))
+        else:
+            columns += [(name, pa.array(queries.lo[name])), (name, pa.array(queries.hi[name]))]
+    for name, column in columns:
+        found.update(f"{name}\0{column.type}\0{len(column)}\0".encode())
+        batch = pa.record_batch([column], names=["c"])
+        found.update(batch.serialize())
+    return found.hexdigest()

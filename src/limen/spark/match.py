@@ -1,0 +1,132 @@
+"""`match` and `quarantine`: a frame of events in, a frame of matches or of bad events out.
+
+On a static frame the version of the catalog is settled when the frame is made; on a streaming one each
+batch is bound to the newest version when it first runs, and to the same one if it is replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from limen.catalog import Catalog
+from limen.engine.emit import COLUMN, Emit, check_emit
+from limen.engine.events import REASON, check_columns
+from limen.model import LimenError, QuerySet
+from limen.spark.frozen import frozen
+from limen.spark.worker import MatchTask
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def match(
+    events: DataFrame,
+    queries: object,
+    emit: Emit = "rows",
+    columns: Sequence[str] | None = None,
+    *,
+    bounds: str = "[]",
+    keep_bad: bool = False,
+    version_column: str | None = None,
+    metrics: str = "limen",
+) -> DataFrame:
+    """For each event, the standing queries whose ranges contain it.
+
+    `events`: a static or a streaming frame. `queries`: a `Catalog` (or the path of one), whose
+    queries may change while a stream runs; or whatever `QuerySet.of` takes, or a Spark frame with a
+    row a query. `emit`: "rows", one row an event and query (`query_id`); "ids", one row an event with
+    the list (`query_ids`); "count", with their number (`matches`). `columns`: the event columns to
+    keep, all by default.
+
+    An event with a null or NaN in a field that some query names matches nothing: `quarantine` has
+    those, and their number is among the observed metrics of the query under the name `metrics`. With
+    `keep_bad` they stay in this frame, without a result and with a `reason`, which is null elsewhere.
+    `version_column`: a further column with the version of the catalog that the row was matched
+    against.
+    """
+    from pyspark.sql import functions as f
+
+    flagged, reason = _flagged(events, queries, emit, columns, bounds, version_column)
+    found = {
+        "rows": f.count("query_id"),
+        "ids": f.sum(f.size("query_ids")),
+        "count": f.sum("matches"),
+    }
+    observed = flagged.observe(
+        metrics, found[emit].alias("matches"), f.count(reason).alias("quarantined")
+    )
+    return observed if keep_bad else observed.where(f.col(reason).isNull()).drop(reason)
+
+
+def quarantine(events: DataFrame, queries: object, *, bounds: str = "[]") -> DataFrame:
+    """The events that cannot be matched, with the reason why."""
+    from pyspark.sql import functions as f
+
+    flagged, reason = _flagged(events, queries, "count", None, bounds, None)
+    return flagged.where(f.col(reason).isNotNull()).drop(COLUMN["count"])
+
+
+def _flagged(
+    events: DataFrame,
+    queries: object,
+    emit: Emit,
+    columns: Sequence[str] | None,
+    bounds: str,
+    version_column: str | None,
+) -> tuple[DataFrame, str]:
+    """Matches and bad events in one frame, and the name of the column that tells which is which."""
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    arrow = to_arrow_schema(events.schema, timezone="UTC")
+    kept = list(arrow.names if columns is None else columns)
+    for name in kept:
+        if name not in arrow.names:
+            raise LimenError(f"columns: the events have no column {name!r}")
+    check_emit(emit, "plain", kept)
+    catalog, binds = _catalog(events, queries, arrow, bounds)
+    check_columns(arrow, catalog.attributes)
+    fields = [arrow.field(name) for name in kept]
+    ids = {"rows": catalog.id_type, "ids": pa.list_(catalog.id_type), "count": pa.int64()}
+    fields.append(pa.field(COLUMN[emit], ids[emit]))
+    if version_column:
+        if version_column in (f.name for f in fields):
+            raise LimenError(f"the result has a column {version_column!r} already")
+        fields.append(pa.field(version_column, pa.int64()))
+    reason = REASON
+    while reason in (f.name for f in fields):
+        reason = f"limen_{reason}"
+    schema = pa.schema([*fields, pa.field(reason, pa.string())])
+    task = MatchTask(
+        str(catalog.path),
+        catalog.id,
+        catalog.version,
+        binds,
+        emit,
+        tuple(kept),
+        version_column or "",
+        schema,
+    )
+    needed = [name for name in arrow.names if name in {*kept, *catalog.attributes}]
+    narrow = events.select(*(f"`{name.replace('`', '``')}`" for name in needed))
+    return narrow.mapInArrow(task, from_arrow_schema(schema)), reason
+
+
+def _catalog(
+    events: DataFrame, queries: object, schema: pa.Schema, bounds: str
+) -> tuple[Catalog, bool]:
+    """The catalog to match against, and whether a stream is to see its later versions."""
+    if isinstance(queries, Catalog):
+        return queries, True
+    if isinstance(queries, str) or hasattr(queries, "__fspath__"):
+        return Catalog.open(queries), True  # type: ignore[arg-type]
+    if hasattr(queries, "sparkSession") and hasattr(queries, "toArrow"):
+        if getattr(queries, "isStreaming", False):
+            raise LimenError(
+                "the queries are a streaming frame; keep changing queries in a Catalog"
+            )
+        queries = queries.toArrow()
+    known = None if isinstance(queries, QuerySet) else schema
+    return frozen(QuerySet.of(queries, known, bounds=bounds)), False

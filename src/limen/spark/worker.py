@@ -1,0 +1,105 @@
+"""What runs in Spark's Python workers: batches of events in, matches and bad events out.
+
+A worker process lives through many batches, and so does what this module holds: per stream, the matcher
+of the version seen last. A task asks which version its batch is bound to, moves the matcher there, and
+probes it with every Arrow batch that Spark hands over.
+
+A streaming query's id and batch number come from two local properties that Spark sets on every task. They
+are internal to Spark but the same on replay, which nothing public is; `tests/spark/test_guards.py` watches
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from limen.catalog import Catalog, CatalogError
+from limen.engine.emit import COLUMN, Emit
+from limen.engine.matcher import Matched
+from limen.engine.versions import Versions
+
+STREAM_PROPERTY = "sql.streaming.queryId"
+BATCH_PROPERTY = "streaming.sql.batchId"
+MOST_HELD = 8
+
+_held: dict[tuple[str, str], Versions] = {}  # by catalog and stream
+_bound: dict[tuple[str, str], tuple[int, int]] = {}  # likewise: batch, version
+
+
+def versions_of(path: str, catalog_id: str, stream: str) -> Versions:
+    """The matchers of a catalog; kept for the next batch of the same stream."""
+    versions = _held.pop((catalog_id, stream), None)
+    if versions is None:
+        catalog = Catalog.open(path)
+        if catalog.id != catalog_id:
+            raise CatalogError(f"{path}: another catalog has taken the place of the one in use")
+        versions = Versions(catalog)
+    _held[catalog_id, stream] = versions
+    while len(_held) > MOST_HELD:
+        del _held[next(iter(_held))]
+    return versions
+
+
+def batch_of_task() -> tuple[str, int] | None:
+    """The streaming query and the batch that this task works for; None in a job that is no batch."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    stream = context.getLocalProperty(STREAM_PROPERTY) if context is not None else None
+    batch = context.getLocalProperty(BATCH_PROPERTY) if context is not None else None
+    return (stream, int(batch)) if stream and batch is not None else None
+
+
+def version_of(catalog: Catalog, stream: str, batch: int) -> int:
+    """The version that the batch is bound to, now or since its first try."""
+    held = _bound.get((catalog.id, stream))
+    if held is None or held[0] != batch:
+        held = _bound[catalog.id, stream] = batch, catalog.bind(stream, batch)
+    return held[1]
+
+
+@dataclass(frozen=True)
+class MatchTask:
+    """The function of `mapInArrow`."""
+
+    path: str
+    catalog_id: str
+    version: int  # what a job sees that is no batch of a stream
+    binds: bool  # whether the batches of a stream see later versions
+    emit: Emit
+    columns: tuple[str, ...]
+    version_column: str  # empty if it is not wanted
+    schema: pa.Schema  # the columns, the result, the version, the reason
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        batch = batch_of_task() if self.binds else None
+        versions = versions_of(self.path, self.catalog_id, batch[0] if batch else "")
+        version = version_of(versions.catalog, *batch) if batch else self.version
+        matcher = versions.matcher(version)
+        for part in batches:
+            table = pa.Table.from_batches([part])
+            for matched in matcher.match_batch(table, self.emit, self.columns, text_ids="plain"):
+                yield from self._rows(matched, version)
+
+    def _rows(self, matched: Matched, version: int) -> Iterator[pa.RecordBatch]:
+        """Matches without a reason, then bad events without a result."""
+        found, bad = matched
+        result = COLUMN[self.emit]
+        if len(found):
+            no_reason = pa.nulls(len(found), pa.string())
+            yield from self._batches(found, found.column(result), no_reason, version)
+        if len(bad):
+            no_result = pa.nulls(len(bad), self.schema.field(result).type)
+            yield from self._batches(bad, no_result, bad.column(bad.num_columns - 1), version)
+
+    def _batches(
+        self, table: pa.Table, result: pa.Array, reason: pa.Array, version: int
+    ) -> list[pa.RecordBatch]:
+        columns = [*(table.column(name) for name in self.columns), result]
+        if self.version_column:
+            columns.append(pa.repeat(pa.scalar(version, pa.int64()), len(table)))
+        whole = pa.table([*columns, reason], names=self.schema.names)
+        return whole.cast(self.schema).to_batches()  # type: ignore[no-any-return]

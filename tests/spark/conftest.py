@@ -1,0 +1,64 @@
+"""One small Spark session for the whole run, and a way to try others in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limen.spark import session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """Two cores, so that there is more than one worker; little memory, so that tests can share."""
+    made = session("limen tests", cores=2, memory="1g")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Callable[..., Any]:
+    """Runs a script in a process of its own, since a process has one JVM.
+
+    Gives what the script puts into `answer`. It must write nothing else and leave its folder empty.
+    """
+    folder = tmp_path / "cwd"
+    folder.mkdir()
+
+    def run(script: str, **environment: str | None) -> Any:
+        variables = {k: v for k, v in {**os.environ, **environment}.items() if v is not None}
+        done = subprocess.run(
+            [sys.executable, "-c", f"{script}\nimport json\nprint(json.dumps(answer))"],
+            env=variables,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        assert list(folder.iterdir()) == []
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.fixture
+def no_java(tmp_path: Path) -> str:
+    """A PATH with every command but java."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for path in os.environ["PATH"].split(os.pathsep):
+        for command in Path(path).iterdir() if Path(path).is_dir() else ():
+            link = folder / command.name
+            if command.name != "java" and not link.is_symlink():
+                link.symlink_to(command)
+    return str(folder)

@@ -1,0 +1,68 @@
+"""The same code and the same answers on every kind of Spark, each in a process of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+SCRIPT = """
+import pathlib, tempfile
+import pyarrow as pa, pyarrow.parquet as pq
+from deltalake import DeltaTable
+import limen
+
+spark = limen.spark.session({where})
+types = {{"symbol": "string", "price": "float64"}}
+queries = {{"ibm": "symbol = 'IBM' AND price < 50", "any": "price > 0"}}
+trades = spark.createDataFrame(
+    [("IBM", 45.0), ("KO", 9.5), ("IBM", None)], "symbol string, price double"
+)
+answer = {{
+    emit: sorted(str(tuple(row)) for row in limen.spark.match(trades, queries, emit).collect())
+    for emit in ("rows", "ids", "count")
+}}
+answer["quarantine"] = [row.reason for row in limen.spark.quarantine(trades, queries).collect()]
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    catalog = limen.Catalog.open(folder / "catalog", types)
+    catalog.add(queries)
+    (folder / "events").mkdir()
+    source = spark.readStream.schema("symbol string, price double").parquet(str(folder / "events"))
+    found = limen.spark.match(source, catalog, version_column="v")
+    for number in range(3):
+        table = pa.table({{"symbol": ["IBM", "KO"] * 50, "price": [45.0, float(number)] * 50}})
+        pq.write_table(table, folder / "events" / f"{{number}}.parquet")
+        stream = limen.spark.write_delta(found, folder / "out", availableNow=True)
+        stream.awaitTermination()
+        catalog.change(add={{f"q{{number}}": f"price = {{number + 1}}"}}, remove=["any"] * (number == 1))
+    rows = DeltaTable(folder / "out").to_pyarrow_table()
+    counted = rows.group_by(["query_id", "v"]).aggregate([([], "count_all")])
+    answer["stream"] = sorted(map(list, zip(*(c.to_pylist() for c in counted.columns))))
+    answer["bound"] = list(catalog.bindings(stream).values())
+spark.stop()
+"""
+
+EXPECTED = {
+    "rows": ["('IBM', 45.0, 'any')", "('IBM', 45.0, 'ibm')", "('KO', 9.5, 'any')"],
+    "ids": ["('IBM', 45.0, ['any', 'ibm'])", "('KO', 9.5, ['any'])"],
+    "count": ["('IBM', 45.0, 2)", "('KO', 9.5, 1)"],
+    "quarantine": ["price: null"],
+    "stream": [
+        ["any", 1, 50],
+        ["any", 2, 100],
+        ["ibm", 1, 50],
+        ["ibm", 2, 50],
+        ["ibm", 3, 50],
+        ["q0", 2, 50],
+        ["q1", 3, 50],
+    ],
+    "bound": [1, 2, 3],
+}
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["cores=2, memory='1g'", "master='local-cluster[2,1,1024]'", "remote='local[2]'"],
+    ids=["local", "local-cluster", "connect"],
+)
+def test_same_answers(alone, where):
+    assert alone(SCRIPT.format(where=where)) == EXPECTED
