@@ -1,9 +1,10 @@
-"""One Hypothesis profile for all: seeded, so that a failure is the same failure everywhere."""
+"""One Hypothesis profile for all, seeded, so that a failure is the same everywhere; one Spark session."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,3 +27,16 @@ def wrapping_integers() -> Iterator[None]:
     """As plain Python, kernels compute in numpy scalars: int64 wraps there too, but says so."""
     with np.errstate(over="ignore"):
         yield
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One for the whole run: two cores, so that there is more than one worker; little memory.
+
+    Examples in the documents ask for the same, and get this one if it is there.
+    """
+    from limen.spark import session
+
+    made = session("limen tests", cores=2, memory="1g")
+    yield made
+    made.stop()

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-import pyarrow.parquet as pq
+import sys
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+from deltalake import DeltaTable
 
-from limen.cli import demo, market
-from limen.cli.market import BruteForce, Market
+from limen.catalog import Catalog
+from limen.cli import demo, demo_check
+from limen.engine.versions import default_cache
+from limen.testing import market
+from limen.testing.market import BruteForce
 
-SMALL = ("--queries", 2000, "--batches", 6, "--events", 500)
+SMALL = ("--queries", 2000, "--batches", 6, "--events", 5000)
 
 
-def test_checks_itself(run, tmp_path):
+def test_checks_itself(run, spark, tmp_path):
     result = run("demo", *SMALL)
     assert result.exit_code == 0, result.stderr
-    assert "2,000 standing queries in " in result.stdout
-    assert "added 200 queries" in result.stdout and "in force from batch 3 on" in result.stdout
-    assert "removed 200 queries" in result.stdout and "from batch 5 on" in result.stdout
-    assert "3,000 events, 6 quarantined" in result.stdout
-    assert "checked 150 events of 6 batches against brute force: all equal" in result.stdout
-    assert "\x1b" not in result.stdout
+    assert "2,000 standing queries in the catalog" in result.stdout
+    assert "added 200 queries" in result.stdout and "version 2, in force from" in result.stdout
+    assert "removed 200 queries" in result.stdout and "version 3, in force from" in result.stdout
+    assert "30,000 events, 2 quarantined" in result.stdout
+    assert "each is in the table once or was quarantined as bad" in result.stdout
+    assert "checked 150 events of 6 batches against brute force" in result.stdout
+    assert "\x1b" not in result.stdout and result.stderr == ""
+    assert spark.streams.active == []
     folder = tmp_path / "out" / "demo"
     assert (folder / "demo.png").stat().st_size > 20_000
-    assert pq.read_table(folder / "matches.parquet").column_names[-1] == "query_ids"
+    kept = {path.name for path in folder.iterdir()}
+    assert kept == {"catalog", "demo.png", "matches", "matches.ckpt", "spark.log"}
+    table = DeltaTable(folder / "matches").to_pyarrow_dataset().to_table()
+    assert table.column_names[-2:] == ["query_ids", "version"] and len(table) == 29_998
+    catalog = Catalog.open(folder / "catalog")
+    assert len(catalog) == 2000
+    assert not (default_cache() / catalog.id).exists()
 
 
-def test_is_the_same_each_time():
-    one, other = Market(), Market()
-    assert one.queries(50).lo.tolist() == other.queries(50).lo.tolist()
-    assert str(one.events(50)[0].to_pydict()) == str(other.events(50)[0].to_pydict())
-
-
-def test_a_wrong_answer_is_found(run, monkeypatch):
+def test_a_wrong_answer_is_found(run, spark, monkeypatch):
     right = BruteForce.matching
     monkeypatch.setattr(BruteForce, "matching", lambda self, *a, **k: right(self, *a, **k) | {-7})
     result = run("demo", *SMALL)
@@ -39,16 +48,71 @@ def test_a_wrong_answer_is_found(run, monkeypatch):
     assert "missed: [-7], in excess: []" in result.stderr
 
 
-def test_a_lost_event_is_found(run, monkeypatch):
-    real = market.Market.events
-
-    def lying(self, n):
-        table, bad = real(self, n)
-        return table, bad | True
-
-    monkeypatch.setattr(market.Market, "events", lying)
+def test_a_lost_event_is_found(run, spark, monkeypatch):
+    right = market.bad_trades
+    monkeypatch.setattr(market, "bad_trades", lambda part: right(part) | True)
     result = run("demo", *SMALL)
-    assert result.exit_code == 1 and "were quarantined" in result.stderr
+    assert result.exit_code == 1
+    assert "of 5,000 events 5,000 are bad, but" in result.stderr
+    assert "were quarantined and" in result.stderr
+
+
+def test_ctrl_c(run, spark, monkeypatch):
+    def interrupted(self, batch):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo.Run, "_take", interrupted)
+    result = run("demo", *SMALL)
+    assert result.exit_code == 130
+    assert "stopped; 0 batches are in out/demo/matches" in result.stdout
+    assert spark.streams.active == []
+
+
+def test_without_pyspark(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    result = run("demo", *SMALL)
+    assert result.exit_code == 1
+    assert "pip install 'limen[spark]'" in result.stderr
+
+
+def a_run(**of_query):
+    query = SimpleNamespace(id="s", lastProgress=None, recentProgress=[], **of_query)
+    done = {n: demo.Batch(n, 10 * n, 10 * n + 10, 0.0, 1.0, 20, 0) for n in range(2)}
+    change = demo.Change(SimpleNamespace(version=2), 1, np.arange(3))
+    made = SimpleNamespace(query=query, done=done, batches=3, added=change, removed=change)
+    return made
+
+
+def test_a_stream_that_fails_says_why():
+    with pytest.raises(ValueError, match="ended after 2 batches: out of luck"):
+        demo.Run._look(a_run(isActive=False, exception=lambda: Exception("out of luck\n\nJVM")))
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, None),
+        ({"rows": [10, 9]}, "batch 1: of 10 events 0 are bad, but 0 were quarantined and 9 are in"),
+        ({"matches": [20, 19]}, "Spark counted 20 matches, but 19 are in the table"),
+        ({"trades": [0, 0, *range(2, 20)]}, "some trade twice"),
+        ({"of_added": [1, 0]}, "before the version in which it was added"),
+        ({"of_removed": [1, 1]}, "after the version in which it was removed"),
+    ],
+)
+def test_what_is_judged(changed, told):
+    right = {
+        "trades": range(20),
+        "rows": [10, 10],
+        "matches": [20, 20],
+        "of_added": [0, 5],
+        "of_removed": [5, 0],
+    }
+    found = {name: np.array(values) for name, values in (right | changed).items()}
+    judged = demo_check.Found(**found, first_of_added=None, sample={})
+    if told is None:
+        return demo_check._judge(a_run(), np.zeros(20, np.bool_), judged)
+    with pytest.raises(ValueError, match=told):
+        demo_check._judge(a_run(), np.zeros(20, np.bool_), judged)
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [1.0, 2.0, 4.0]])

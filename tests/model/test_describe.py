@@ -67,7 +67,5 @@ def test_names_that_are_not_words_are_quoted():
 
 def test_an_open_query_says_nothing():
     ends = np.array([INT64_MIN]), np.array([INT64_MAX])
-    queries = QuerySet(
-        pa.array([1]), {"x": pa.int64()}, {"x": ends[0]}, {"x": ends[1]}, {}
-    )
+    queries = QuerySet(pa.array([1]), {"x": pa.int64()}, {"x": ends[0]}, {"x": ends[1]}, {})
     assert describe(queries, 0) == ""

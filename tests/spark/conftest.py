@@ -1,4 +1,4 @@
-"""One small Spark session for the whole run, and a way to try others in processes of their own."""
+"""Ways to try Spark in processes of their own."""
 
 from __future__ import annotations
 
@@ -6,21 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from limen.spark import session
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """Two cores, so that there is more than one worker; little memory, so that tests can share."""
-    made = session("limen tests", cores=2, memory="1g")
-    yield made
-    made.stop()
 
 
 @pytest.fixture

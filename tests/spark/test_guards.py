@@ -1,4 +1,4 @@
-"""What the operators rely on in Spark that Spark does not promise: if this fails, read worker.py."""
+"""What the operators rely on in Spark that Spark does not promise: if this fails, read spark/task.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from limen.spark.worker import BATCH_PROPERTY, STREAM_PROPERTY
+from limen.spark.task import BATCH_PROPERTY, STREAM_PROPERTY
 
 
 def test_tasks_of_a_stream_know_their_query_and_batch(spark, tmp_path):

@@ -51,8 +51,10 @@ def read_events(table: pa.Table, attributes: Mapping[str, pa.DataType]) -> Event
     numbers: dict[str, npt.NDArray[np.int64]] = {}
     keys: dict[str, pa.Array] = {}
     bad: dict[str, npt.NDArray[np.uint8]] = {}
-    for name, kind in attributes.items():
-        column = table.column(name)
+    for name in table.column_names:  # in their order, so that reasons do not depend on a history
+        if name not in attributes:
+            continue
+        kind, column = attributes[name], table.column(name)
         if is_key(kind):
             keys[name] = _one_array(column, kind)
             codes = np.zeros(len(table), np.uint8)

@@ -1,9 +1,9 @@
 """A streaming sink that writes a Delta table exactly once, without a jar.
 
-The tasks of a batch write Parquet files into the table's folder; when all are there, one commit makes them
-part of the table, together with the mark (stream, batch). A batch that is replayed after a crash finds its
-mark and adds nothing. Files that no commit names, left by a killed task, are invisible and go with
-Delta's vacuum.
+The tasks of a batch write Parquet files into the table's folder; when all are there, one commit makes
+them part of the table, together with the mark (stream, batch). A batch that is replayed after a crash
+finds its mark and adds nothing. Files that no commit names, left by a killed task, are invisible and go
+with Delta's (full) vacuum.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from limen.model import LimenError
-from limen.spark.worker import batch_of_task
+from limen.spark.task import batch_of_task
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

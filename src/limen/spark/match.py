@@ -2,6 +2,9 @@
 
 On a static frame the version of the catalog is settled when the frame is made; on a streaming one each
 batch is bound to the newest version when it first runs, and to the same one if it is replayed.
+
+The engine is imported when `match` is called: the processes of a sink import this package too, and need
+none of it.
 """
 
 from __future__ import annotations
@@ -9,17 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from limen.catalog import Catalog
-from limen.engine.emit import COLUMN, Emit, check_emit
-from limen.engine.events import REASON, check_columns
 from limen.model import LimenError, QuerySet
-from limen.spark.frozen import frozen
-from limen.spark.worker import MatchTask
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from limen.catalog import Catalog
+    from limen.engine.emit import Emit
 
 
 def match(
@@ -66,7 +66,7 @@ def quarantine(events: DataFrame, queries: object, *, bounds: str = "[]") -> Dat
     from pyspark.sql import functions as f
 
     flagged, reason = _flagged(events, queries, "count", None, bounds, None)
-    return flagged.where(f.col(reason).isNotNull()).drop(COLUMN["count"])
+    return flagged.where(f.col(reason).isNotNull()).drop("matches")
 
 
 def _flagged(
@@ -78,7 +78,12 @@ def _flagged(
     version_column: str | None,
 ) -> tuple[DataFrame, str]:
     """Matches and bad events in one frame, and the name of the column that tells which is which."""
+    import pyarrow as pa
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    from limen.engine.emit import COLUMN, check_emit
+    from limen.engine.events import REASON, check_columns
+    from limen.spark.worker import MatchTask
 
     arrow = to_arrow_schema(events.schema, timezone="UTC")
     kept = list(arrow.names if columns is None else columns)
@@ -118,6 +123,9 @@ def _catalog(
     events: DataFrame, queries: object, schema: pa.Schema, bounds: str
 ) -> tuple[Catalog, bool]:
     """The catalog to match against, and whether a stream is to see its later versions."""
+    from limen.catalog import Catalog
+    from limen.spark.frozen import frozen
+
     if isinstance(queries, Catalog):
         return queries, True
     if isinstance(queries, str) or hasattr(queries, "__fspath__"):

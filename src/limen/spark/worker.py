@@ -3,10 +3,6 @@
 A worker process lives through many batches, and so does what this module holds: per stream, the matcher
 of the version seen last. A task asks which version its batch is bound to, moves the matcher there, and
 probes it with every Arrow batch that Spark hands over.
-
-A streaming query's id and batch number come from two local properties that Spark sets on every task. They
-are internal to Spark but the same on replay, which nothing public is; `tests/spark/test_guards.py` watches
-them.
 """
 
 from __future__ import annotations
@@ -20,9 +16,8 @@ from limen.catalog import Catalog, CatalogError
 from limen.engine.emit import COLUMN, Emit
 from limen.engine.matcher import Matched
 from limen.engine.versions import Versions
+from limen.spark.task import batch_of_task
 
-STREAM_PROPERTY = "sql.streaming.queryId"
-BATCH_PROPERTY = "streaming.sql.batchId"
 MOST_HELD = 8
 
 _held: dict[tuple[str, str], Versions] = {}  # by catalog and stream
@@ -41,16 +36,6 @@ def versions_of(path: str, catalog_id: str, stream: str) -> Versions:
     while len(_held) > MOST_HELD:
         del _held[next(iter(_held))]
     return versions
-
-
-def batch_of_task() -> tuple[str, int] | None:
-    """The streaming query and the batch that this task works for; None in a job that is no batch."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    stream = context.getLocalProperty(STREAM_PROPERTY) if context is not None else None
-    batch = context.getLocalProperty(BATCH_PROPERTY) if context is not None else None
-    return (stream, int(batch)) if stream and batch is not None else None
 
 
 def version_of(catalog: Catalog, stream: str, batch: int) -> int:

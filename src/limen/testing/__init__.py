@@ -1,1 +1,1 @@
-"""For tests, yours too: a brute-force oracle and Hypothesis strategies for query sets and events."""
+"""For tests, yours too: a brute-force oracle, Hypothesis strategies, a seeded market feed."""
