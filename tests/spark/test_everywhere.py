@@ -16,10 +16,10 @@ queries = {{"ibm": "symbol = 'IBM' AND price < 50", "any": "price > 0"}}
 trades = spark.createDataFrame(
     [("IBM", 45.0), ("KO", 9.5), ("IBM", None)], "symbol string, price double"
 )
-answer = {{
-    emit: sorted(str(tuple(row)) for row in limen.spark.match(trades, queries, emit).collect())
-    for emit in ("rows", "ids", "count")
-}}
+answer = {{}}
+for emit in ("rows", "ids", "count"):
+    rows = limen.spark.match(trades, queries, emit, metrics="m").collect()
+    answer[emit] = sorted(str(tuple(row)) for row in rows)
 answer["quarantine"] = [row.reason for row in limen.spark.quarantine(trades, queries).collect()]
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import limen
 from limen.catalog import Catalog
+from limen.spark.worker import MatchTask
 from limen.testing import oracle
 from limen.testing.strategies import DOMAINS, bodies, events, schema
 
@@ -68,6 +69,18 @@ def test_bad_events_are_in_the_quarantine_and_counted(trades):
         (1, None),
     }
     assert len(both) == len(TRADES)
+
+
+def test_a_static_job_says_how_many_it_left_out(tmp_path, capsys):
+    catalog = Catalog.open(tmp_path / "c", {"price": "float64"})
+    catalog.add({"any": "price > 0"})
+    result = pa.schema([("price", pa.float64()), ("matches", pa.int64())])
+    task = MatchTask(
+        str(catalog.path), catalog.id, 1, False, "count", ("price",), "", False, result
+    )
+    batch = pa.record_batch([pa.array([1.0, None, float("nan")])], names=["price"])
+    assert sum(map(len, task(iter([batch, batch.slice(0, 1)])))) == 2
+    assert "limen: 2 of 4 events were not matched" in capsys.readouterr().err
 
 
 def test_queries_of_every_form(spark, trades, tmp_path):
@@ -246,12 +259,24 @@ def test_an_empty_catalog_one_emptied_and_an_empty_batch(feed):
     assert feed.catalog.bindings(stream) == {0: 0, 1: 0, 2: 1, 3: 1, 4: 2}
 
 
-def test_bad_events_are_counted_in_the_progress(feed):
+def test_bad_events_are_counted_beside_the_catalog(feed):
     feed.catalog.add(QUERIES)
     feed.put(*TRADES)
+    feed.put(("IBM", 1.0))
+    feed.put(("IBM", None))
     stream = feed.drain()
-    observed = [p.observedMetrics["limen"] for p in stream.recentProgress if p.numInputRows]
-    assert [(row.matches, row.quarantined) for row in observed] == [(5, 2)]
+    assert feed.catalog.quarantined(stream) == {0: 2, 2: 1}
+
+
+@pytest.mark.parametrize("emit", ["rows", "ids", "count"])
+def test_both_are_counted_in_the_progress_where_asked(spark, tmp_path, emit):
+    feed = Feed(spark, tmp_path, Catalog.open(tmp_path / "c", TYPES), emit=emit, metrics="limen")
+    feed.catalog.add(QUERIES)
+    feed.put(*TRADES)
+    (observed,) = [
+        p.observedMetrics["limen"] for p in feed.drain().recentProgress if p.numInputRows
+    ]
+    assert (observed.matches, observed.quarantined) == (5, 2)
 
 
 def test_a_null_matters_only_while_a_query_needs_the_field(feed):

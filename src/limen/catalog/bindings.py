@@ -3,6 +3,9 @@
 A binding is a small file beside the catalog, named by stream and batch, that holds the version. It is put
 there by a hard link, which fails if the file exists: of all tasks that want to bind a batch, now or when
 it is replayed after a crash, the first decides and the others read.
+
+Beside it lie the numbers of events that could not be matched: a file for each task of the batch that had
+some, written again with the same number if the task is run again.
 """
 
 from __future__ import annotations
@@ -69,6 +72,26 @@ def bindings(table: Path, stream: str) -> dict[int, int]:
         return {}
     found = {int(name): bound(table, stream, int(name)) for name in names}
     return {batch: at for batch, at in sorted(found.items()) if at is not None}
+
+
+def note_quarantined(table: Path, stream: str, batch: int, task: int, events: int) -> None:
+    """So many events of a task of the batch could not be matched."""
+    folder = _folder(table, stream)
+    folder.mkdir(parents=True, exist_ok=True)
+    beside = folder / f".{uuid.uuid4()}"
+    beside.write_text(f"{events}\n")
+    beside.replace(folder / f"{batch}.{task}.quarantined")
+    for old in folder.glob(f"{batch - KEPT}.*.quarantined"):
+        old.unlink(missing_ok=True)
+
+
+def quarantined(table: Path, stream: str) -> dict[int, int]:
+    """How many events could not be matched, by batch; batches without are not there."""
+    found: dict[int, int] = {}
+    for path in sorted(_folder(table, stream).glob("*.quarantined")):
+        batch = int(path.name.partition(".")[0])
+        found[batch] = found.get(batch, 0) + int(path.read_text())
+    return dict(sorted(found.items()))
 
 
 def _folder(table: Path, stream: str) -> Path:

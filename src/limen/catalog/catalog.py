@@ -121,7 +121,8 @@ class Catalog:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._lock = threading.RLock()
-        self._rows: pa.Table | None = None  # live records as of _folded
+        self._rows: pa.Table | None = None  # live records
+        self._sorted: tuple[Any, Any] | None = None  # their integer ids in order, and the rows
         self._pending: pa.Table | None = None  # records since then, up to _seen
         self._seen = self._newest = table.version
         self._live = 0
@@ -371,6 +372,7 @@ class Catalog:
 
     def _hold(self, rows: pa.Table, version: int) -> None:
         self._rows, self._pending, self._seen = rows, None, version
+        self._sorted = None
         self._live, self._next_expiry = len(rows), _first_expiry(rows)
 
     def _take(self, more: pa.Table, version: int, live: int, next_expiry: int | None) -> None:
@@ -388,18 +390,34 @@ class Catalog:
         if self._pending is not None:
             whole = records.joined([self._rows, self._pending], self._table.meta.layout)
             self._rows, self._pending = records.live(whole).combine_chunks(), None
+            self._sorted = None
         return self._rows
 
     def _find(self, ids: pa.Array) -> pa.Table:
         """The live records of these ids."""
-        assert self._rows is not None
-        known = [self._rows] if self._pending is None else [self._rows, self._pending]
-        parts = [
-            part.filter(pc.is_in(part.column("id"), value_set=ids))
-            for part in known
-            if len(part) and len(ids)
-        ]
+        parts = []
+        if len(ids):
+            parts.append(self._among_rows(ids))
+            if self._pending is not None:
+                asked = pc.is_in(self._pending.column("id"), value_set=ids)
+                parts.append(self._pending.filter(asked))
         return records.live(records.joined(parts, self._table.meta.layout))
+
+    def _among_rows(self, ids: pa.Array) -> pa.Table:
+        """Which of the rows have these ids; integers are looked up in order, not by a scan."""
+        assert self._rows is not None
+        column = self._rows.column("id")
+        if not pa.types.is_int64(self.id_type) or not len(column):
+            return self._rows.filter(pc.is_in(column, value_set=ids))
+        if self._sorted is None:
+            self._rows = self._rows.combine_chunks()  # taking rows from several would join them
+            known = column.to_numpy()
+            order = np.argsort(known, kind="stable")
+            self._sorted = known[order], order
+        known, order = self._sorted
+        wanted = np.unique(ids.to_numpy(zero_copy_only=False))
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return self._rows.take(pa.array(order[at[known[at] == wanted]]))
 
     def _due(self) -> pa.Array:
         """The ids whose time is over."""
@@ -484,6 +502,10 @@ class Catalog:
     def bindings(self, stream: Any) -> dict[int, int]:
         """The version that each batch of a stream was bound to; the last thousand are kept."""
         return bindings.bindings(self.path, str(getattr(stream, "id", stream)))
+
+    def quarantined(self, stream: Any) -> dict[int, int]:
+        """How many events of a stream could not be matched, by batch; of the last thousand batches."""
+        return bindings.quarantined(self.path, str(getattr(stream, "id", stream)))
 
     def bind(self, stream: str, batch: int) -> int:
         """Bind a batch to the newest version, for ever; or the version it is bound to already.

@@ -33,7 +33,7 @@ from limen.model import attribute_type, type_name
 
 FORMAT = 1
 PARTITION = "version"
-CHECKPOINT_EVERY = 50
+CHECKPOINT_EVERY = 10
 CHECKSUM = re.compile(r"-([0-9a-f]{8})\.parquet")
 
 

@@ -219,7 +219,9 @@ def _start(spark: Any, run: Run, events: int, batches: int, matches: Path, **tri
     spark.dataSource.register(MarketFeed)
     options = {"seed": run.market.seed, "rows_per_batch": events, "rows": events * batches}
     trades = spark.readStream.format(FORMAT).options(**options).load()
-    found = match(trades, run.catalog, "ids", SCHEMA.names, version_column="version")
+    found = match(
+        trades, run.catalog, "ids", SCHEMA.names, version_column="version", metrics="limen"
+    )
     return write_delta(found, matches, **trigger)
 
 

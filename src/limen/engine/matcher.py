@@ -280,7 +280,8 @@ class Matcher:
         quarantine = events.quarantine
         probes = self._probes(events)
         carried = events.table.select(kept)
-        expected = self._expected(probes)
+        listed = emit != "count" or any(path.verified for path in self._paths.values())
+        expected = self._expected(probes) if listed else [0.0] * len(self._paths)
         rows = max(1, int(BATCH_IDS / max(sum(expected), 1e-9)))
         for start in range(0, max(1, probes.n), rows):
             part, of_part = probes, carried

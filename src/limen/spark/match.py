@@ -31,7 +31,7 @@ def match(
     bounds: str = "[]",
     keep_bad: bool = False,
     version_column: str | None = None,
-    metrics: str = "limen",
+    metrics: str | None = None,
 ) -> DataFrame:
     """For each event, the standing queries whose ranges contain it.
 
@@ -39,45 +39,48 @@ def match(
     queries may change while a stream runs; or whatever `QuerySet.of` takes, or a Spark frame with a
     row a query. `emit`: "rows", one row an event and query (`query_id`); "ids", one row an event with
     the list (`query_ids`); "count", with their number (`matches`). `columns`: the event columns to
-    keep, all by default.
+    keep, all by default. `version_column`: a further column with the version of the catalog that the
+    row was matched against.
 
-    An event with a null or NaN in a field that some query names matches nothing: `quarantine` has
-    those, and their number is among the observed metrics of the query under the name `metrics`. With
-    `keep_bad` they stay in this frame, without a result and with a `reason`, which is null elsewhere.
-    `version_column`: a further column with the version of the catalog that the row was matched
-    against.
+    An event with a null or NaN in a field that some query names matches nothing and is left out:
+    `quarantine` has those. How many they are, `catalog.quarantined(stream)` tells, and the log of a
+    static job. With `keep_bad` they stay in this frame, without a result and with a `reason`, which is
+    null elsewhere. With `metrics`, `matches` and `quarantined` are observed metrics of the query under
+    that name; that costs Spark a look at every row.
     """
     from pyspark.sql import functions as f
 
-    flagged, reason = _flagged(events, queries, emit, columns, bounds, version_column)
-    found = {
-        "rows": f.count("query_id"),
-        "ids": f.sum(f.size("query_ids")),
-        "count": f.sum("matches"),
-    }
-    observed = flagged.observe(
-        metrics, found[emit].alias("matches"), f.count(reason).alias("quarantined")
+    flagged, reason = _matched(
+        events, queries, emit, columns, bounds, version_column, keep_bad or metrics is not None
     )
-    return observed if keep_bad else observed.where(f.col(reason).isNull()).drop(reason)
+    if metrics is not None:
+        ids = f.sum(f.size("query_ids"))
+        found = {"rows": f.count("query_id"), "ids": ids, "count": f.sum("matches")}[emit]
+        bad = f.count(reason)
+        flagged = flagged.observe(metrics, found.alias("matches"), bad.alias("quarantined"))
+        if not keep_bad:
+            flagged = flagged.where(f.col(reason).isNull()).drop(reason)
+    return flagged
 
 
 def quarantine(events: DataFrame, queries: object, *, bounds: str = "[]") -> DataFrame:
     """The events that cannot be matched, with the reason why."""
     from pyspark.sql import functions as f
 
-    flagged, reason = _flagged(events, queries, "count", None, bounds, None)
+    flagged, reason = _matched(events, queries, "count", None, bounds, None, True)
     return flagged.where(f.col(reason).isNotNull()).drop("matches")
 
 
-def _flagged(
+def _matched(
     events: DataFrame,
     queries: object,
     emit: Emit,
     columns: Sequence[str] | None,
     bounds: str,
     version_column: str | None,
+    keep_bad: bool,
 ) -> tuple[DataFrame, str]:
-    """Matches and bad events in one frame, and the name of the column that tells which is which."""
+    """The matches, and if asked the bad events; and the name of the column that tells them apart."""
     import pyarrow as pa
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -103,7 +106,9 @@ def _flagged(
     reason = REASON
     while reason in (f.name for f in fields):
         reason = f"limen_{reason}"
-    schema = pa.schema([*fields, pa.field(reason, pa.string())])
+    if keep_bad:
+        fields.append(pa.field(reason, pa.string()))
+    schema = pa.schema(fields)
     task = MatchTask(
         str(catalog.path),
         catalog.id,
@@ -112,6 +117,7 @@ def _flagged(
         emit,
         tuple(kept),
         version_column or "",
+        keep_bad,
         schema,
     )
     needed = [name for name in arrow.names if name in {*kept, *catalog.attributes}]

@@ -18,3 +18,11 @@ def batch_of_task() -> tuple[str, int] | None:
     stream = context.getLocalProperty(STREAM_PROPERTY) if context is not None else None
     batch = context.getLocalProperty(BATCH_PROPERTY) if context is not None else None
     return (stream, int(batch)) if stream and batch is not None else None
+
+
+def partition_of_task() -> int:
+    """Which part of the batch: the same when the task is run again."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return int(context.partitionId()) if context is not None else 0

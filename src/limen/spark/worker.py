@@ -7,16 +7,19 @@ probes it with every Arrow batch that Spark hands over.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
 from limen.catalog import Catalog, CatalogError
+from limen.catalog.bindings import note_quarantined
 from limen.engine.emit import COLUMN, Emit
 from limen.engine.matcher import Matched
 from limen.engine.versions import Versions
-from limen.spark.task import batch_of_task
+from limen.spark.task import batch_of_task, partition_of_task
 
 MOST_HELD = 8
 
@@ -57,34 +60,52 @@ class MatchTask:
     emit: Emit
     columns: tuple[str, ...]
     version_column: str  # empty if it is not wanted
-    schema: pa.Schema  # the columns, the result, the version, the reason
+    keeps_bad: bool  # bad events are rows too; otherwise they are counted and left out
+    schema: pa.Schema  # the columns, the result, the version, the reason where bad events are kept
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         batch = batch_of_task() if self.binds else None
         versions = versions_of(self.path, self.catalog_id, batch[0] if batch else "")
         version = version_of(versions.catalog, *batch) if batch else self.version
         matcher = versions.matcher(version)
+        events = bad = 0
         for part in batches:
             table = pa.Table.from_batches([part])
             for matched in matcher.match_batch(table, self.emit, self.columns, text_ids="plain"):
                 yield from self._rows(matched, version)
+                bad += len(matched.quarantine)
+            events += len(part)
+        if bad and not self.keeps_bad:
+            self._tell(batch, bad, events)
+
+    def _tell(self, batch: tuple[str, int] | None, bad: int, events: int) -> None:
+        """Note how many events were left out: beside the catalog for a stream, else in the log."""
+        if batch is not None:
+            note_quarantined(Path(self.path), *batch, partition_of_task(), bad)
+            return
+        print(
+            f"limen: {bad:,} of {events:,} events were not matched; limen.spark.quarantine has them "
+            "with their reasons",
+            file=sys.stderr,
+        )
 
     def _rows(self, matched: Matched, version: int) -> Iterator[pa.RecordBatch]:
         """Matches without a reason, then bad events without a result."""
         found, bad = matched
         result = COLUMN[self.emit]
         if len(found):
-            no_reason = pa.nulls(len(found), pa.string())
-            yield from self._batches(found, found.column(result), no_reason, version)
-        if len(bad):
+            reason = [pa.nulls(len(found), pa.string())] if self.keeps_bad else []
+            yield from self._batches(found, found.column(result), reason, version)
+        if len(bad) and self.keeps_bad:
             no_result = pa.nulls(len(bad), self.schema.field(result).type)
-            yield from self._batches(bad, no_result, bad.column(bad.num_columns - 1), version)
+            reason = [bad.column(bad.num_columns - 1)]
+            yield from self._batches(bad, no_result, reason, version)
 
     def _batches(
-        self, table: pa.Table, result: pa.Array, reason: pa.Array, version: int
+        self, table: pa.Table, result: pa.Array, reason: list[pa.Array], version: int
     ) -> list[pa.RecordBatch]:
         columns = [*(table.column(name) for name in self.columns), result]
         if self.version_column:
             columns.append(pa.repeat(pa.scalar(version, pa.int64()), len(table)))
-        whole = pa.table([*columns, reason], names=self.schema.names)
+        whole = pa.table([*columns, *reason], names=self.schema.names)
         return whole.cast(self.schema).to_batches()  # type: ignore[no-any-return]
