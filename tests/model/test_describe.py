@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from limen.model import INT64_MAX, INT64_MIN, QuerySet, describe, extremes
 from limen.testing.strategies import DOMAINS, EQUALITY_ONLY, conditions
 
-READ = {"date", "timestamp", "decimal"}
-
 
 @given(st.data())
 def test_reads_back(data):

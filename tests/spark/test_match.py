@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import limen
 from limen.catalog import Catalog
-from limen.spark.worker import MatchTask
+from limen.spark.worker import MatchTask, Queries
 from limen.testing import oracle
 from limen.testing.strategies import DOMAINS, bodies, events, schema
 
@@ -71,13 +71,28 @@ def test_bad_events_are_in_the_quarantine_and_counted(trades):
     assert len(both) == len(TRADES)
 
 
+def test_the_results_columns_may_be_those_of_bad_events(spark):
+    names = "price double, matches long, query_id long, query_ids long, reason string"
+    frame = spark.createDataFrame([(1.0, 1, 2, 3, "x"), (None, 4, 5, 6, "y")], names)
+    (row,) = limen.spark.quarantine(frame, {"any": "price > 0"}).collect()
+    assert (row.matches, row.reason, row.limen_reason) == (4, "y", "price: null")
+    with pytest.raises(limen.LimenError, match="'matches', the name of the result's"):
+        limen.spark.match(frame, {"any": "price > 0"}, "count")
+
+
+def test_no_queries_and_no_columns(spark):
+    frame = spark.createDataFrame([(1.0,), (None,)], "price double")
+    assert limen.spark.match(frame, limen.QuerySet.empty()).collect() == []
+    counts = limen.spark.match(frame, limen.QuerySet.empty(), "count", columns=[]).collect()
+    assert [row.matches for row in counts] == [0, 0]
+
+
 def test_a_static_job_says_how_many_it_left_out(tmp_path, capsys):
     catalog = Catalog.open(tmp_path / "c", {"price": "float64"})
     catalog.add({"any": "price > 0"})
     result = pa.schema([("price", pa.float64()), ("matches", pa.int64())])
-    task = MatchTask(
-        str(catalog.path), catalog.id, 1, False, "count", ("price",), "", False, result
-    )
+    queries = Queries(str(catalog.path), catalog.id, 1, False)
+    task = MatchTask(queries, "count", ("price",), "", False, result)
     batch = pa.record_batch([pa.array([1.0, None, float("nan")])], names=["price"])
     assert sum(map(len, task(iter([batch, batch.slice(0, 1)])))) == 2
     assert "limen: 2 of 4 events were not matched" in capsys.readouterr().err

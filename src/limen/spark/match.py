@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from limen.catalog import Catalog
     from limen.engine.emit import Emit
+    from limen.spark.worker import Queries
 
 
 def match(
@@ -64,11 +65,16 @@ def match(
 
 
 def quarantine(events: DataFrame, queries: object, *, bounds: str = "[]") -> DataFrame:
-    """The events that cannot be matched, with the reason why."""
-    from pyspark.sql import functions as f
+    """The events that cannot be matched, with the reason why in a last column."""
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-    flagged, reason = _matched(events, queries, "count", None, bounds, None, True)
-    return flagged.where(f.col(reason).isNotNull()).drop("matches")
+    from limen.engine.events import quarantine_of
+    from limen.spark.worker import QuarantineTask
+
+    schema = _arrow_schema(events)
+    found, _ = _queries(queries, schema, bounds)
+    flagged = quarantine_of(schema.empty_table(), []).schema
+    return events.mapInArrow(QuarantineTask(found), from_arrow_schema(flagged))
 
 
 def _matched(
@@ -82,20 +88,19 @@ def _matched(
 ) -> tuple[DataFrame, str]:
     """The matches, and if asked the bad events; and the name of the column that tells them apart."""
     import pyarrow as pa
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+    from pyspark.sql.pandas.types import from_arrow_schema
 
     from limen.engine.emit import COLUMN, check_emit
-    from limen.engine.events import REASON, check_columns
+    from limen.engine.events import REASON
     from limen.spark.worker import MatchTask
 
-    arrow = to_arrow_schema(events.schema, timezone="UTC")
+    arrow = _arrow_schema(events)
     kept = list(arrow.names if columns is None else columns)
     for name in kept:
         if name not in arrow.names:
             raise LimenError(f"columns: the events have no column {name!r}")
     check_emit(emit, "plain", kept)
-    catalog, binds = _catalog(events, queries, arrow, bounds)
-    check_columns(arrow, catalog.attributes)
+    found, catalog = _queries(queries, arrow, bounds)
     fields = [arrow.field(name) for name in kept]
     ids = {"rows": catalog.id_type, "ids": pa.list_(catalog.id_type), "count": pa.int64()}
     fields.append(pa.field(COLUMN[emit], ids[emit]))
@@ -109,25 +114,30 @@ def _matched(
     if keep_bad:
         fields.append(pa.field(reason, pa.string()))
     schema = pa.schema(fields)
-    task = MatchTask(
-        str(catalog.path),
-        catalog.id,
-        catalog.version,
-        binds,
-        emit,
-        tuple(kept),
-        version_column or "",
-        keep_bad,
-        schema,
-    )
+    task = MatchTask(found, emit, tuple(kept), version_column or "", keep_bad, schema)
+    # What is not needed does not travel; an event of no column would not be one.
     needed = [name for name in arrow.names if name in {*kept, *catalog.attributes}]
-    narrow = events.select(*(f"`{name.replace('`', '``')}`" for name in needed))
-    return narrow.mapInArrow(task, from_arrow_schema(schema)), reason
+    quoted = (f"`{name.replace('`', '``')}`" for name in needed or arrow.names[:1])
+    return events.select(*quoted).mapInArrow(task, from_arrow_schema(schema)), reason
 
 
-def _catalog(
-    events: DataFrame, queries: object, schema: pa.Schema, bounds: str
-) -> tuple[Catalog, bool]:
+def _arrow_schema(events: DataFrame) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(events.schema, timezone="UTC")
+
+
+def _queries(queries: object, schema: pa.Schema, bounds: str) -> tuple[Queries, Catalog]:
+    """What the tasks need to find the queries; an error if the events lack a column for them."""
+    from limen.engine.events import check_columns
+    from limen.spark.worker import Queries
+
+    catalog, binds = _catalog(queries, schema, bounds)
+    check_columns(schema, catalog.attributes)
+    return Queries(str(catalog.path), catalog.id, catalog.version, binds), catalog
+
+
+def _catalog(queries: object, schema: pa.Schema, bounds: str) -> tuple[Catalog, bool]:
     """The catalog to match against, and whether a stream is to see its later versions."""
     from limen.catalog import Catalog
     from limen.spark.frozen import frozen

@@ -17,7 +17,8 @@ import pyarrow as pa
 from limen.catalog import Catalog, CatalogError
 from limen.catalog.bindings import note_quarantined
 from limen.engine.emit import COLUMN, Emit
-from limen.engine.matcher import Matched
+from limen.engine.events import read_events
+from limen.engine.matcher import Matched, Matcher
 from limen.engine.versions import Versions
 from limen.spark.task import batch_of_task, partition_of_task
 
@@ -50,13 +51,40 @@ def version_of(catalog: Catalog, stream: str, batch: int) -> int:
 
 
 @dataclass(frozen=True)
-class MatchTask:
-    """The function of `mapInArrow`."""
+class Queries:
+    """Where a task finds the queries of its batch."""
 
     path: str
     catalog_id: str
     version: int  # what a job sees that is no batch of a stream
     binds: bool  # whether the batches of a stream see later versions
+
+    def of_task(self) -> tuple[Matcher, int, tuple[str, int] | None]:
+        """The matcher, its version, and the stream and batch if that is what the task works for."""
+        batch = batch_of_task() if self.binds else None
+        versions = versions_of(self.path, self.catalog_id, batch[0] if batch else "")
+        version = version_of(versions.catalog, *batch) if batch else self.version
+        return versions.matcher(version), version, batch
+
+
+@dataclass(frozen=True)
+class QuarantineTask:
+    """For `mapInArrow`: the bad events, with a last column that says why they are bad."""
+
+    queries: Queries
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        matcher, _, _ = self.queries.of_task()
+        for part in batches:
+            events = read_events(pa.Table.from_batches([part]), matcher.attributes)
+            yield from events.quarantine.to_batches()
+
+
+@dataclass(frozen=True)
+class MatchTask:
+    """For `mapInArrow`: the matches, and if asked the bad events."""
+
+    queries: Queries
     emit: Emit
     columns: tuple[str, ...]
     version_column: str  # empty if it is not wanted
@@ -64,10 +92,7 @@ class MatchTask:
     schema: pa.Schema  # the columns, the result, the version, the reason where bad events are kept
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        batch = batch_of_task() if self.binds else None
-        versions = versions_of(self.path, self.catalog_id, batch[0] if batch else "")
-        version = version_of(versions.catalog, *batch) if batch else self.version
-        matcher = versions.matcher(version)
+        matcher, version, batch = self.queries.of_task()
         events = bad = 0
         for part in batches:
             table = pa.Table.from_batches([part])
@@ -81,7 +106,7 @@ class MatchTask:
     def _tell(self, batch: tuple[str, int] | None, bad: int, events: int) -> None:
         """Note how many events were left out: beside the catalog for a stream, else in the log."""
         if batch is not None:
-            note_quarantined(Path(self.path), *batch, partition_of_task(), bad)
+            note_quarantined(Path(self.queries.path), *batch, partition_of_task(), bad)
             return
         print(
             f"limen: {bad:,} of {events:,} events were not matched; limen.spark.quarantine has them "
