@@ -47,9 +47,13 @@ def write_delta(
     `checkpoint`: the folder of the query's checkpoint, beside the table if not said. `trigger`: as for
     Spark's `trigger`, such as `availableNow=True` or `processingTime="1 second"`.
     """
+    from deltalake import DeltaTable
+
     if not frame.isStreaming:
         raise LimenError("write_delta takes a streaming frame; a static one has writers of its own")
     folder = Path(path).absolute()
+    if DeltaTable.is_deltatable(str(folder)):
+        check_schema(DeltaTable(str(folder)), to_arrow_schema(frame.schema, timezone="UTC"))
     where = Path(checkpoint).absolute() if checkpoint else folder.with_name(f"{folder.name}.ckpt")
     frame.sparkSession.dataSource.register(DeltaSink)
     writer = frame.writeStream.format(FORMAT).option("path", str(folder))
@@ -143,4 +147,20 @@ class DeltaWriter(DataSourceStreamArrowWriter):
 
         if not DeltaTable.is_deltatable(str(self.path)):
             return DeltaTable.create(str(self.path), self.schema, mode="ignore")
-        return DeltaTable(str(self.path))
+        table = DeltaTable(str(self.path))
+        check_schema(table, self.schema)
+        return table
+
+
+def check_schema(table: DeltaTable, schema: pa.Schema) -> None:
+    """The table must have the frame's columns: files of others would make it unreadable."""
+    from deltalake import Schema
+
+    known = {field.name: field.type for field in table.schema().fields}
+    asked = {field.name: field.type for field in Schema.from_arrow(schema).fields}
+    for name in [*asked, *known]:
+        if known.get(name) != asked.get(name):
+            raise LimenError(
+                f"column {name!r} is {asked.get(name, 'missing')} in the frame and "
+                f"{known.get(name, 'missing')} in the Delta table {table.table_uri}; write to another"
+            )
