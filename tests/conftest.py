@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+_cache = tempfile.TemporaryDirectory(
+    prefix="limen-tests-"
+)  # for this run, Spark's workers included
+os.environ["LIMEN_CACHE"] = _cache.name
 
 UNJITTED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 

@@ -163,3 +163,16 @@ def test_a_vacuum_leaves_the_bindings(catalog):
         table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=full)
     assert catalog.bindings("s") == {0: 3}
     assert len(catalog.snapshot(3)) == 2
+
+
+def test_numbers_of_bad_events_are_those_of_the_last_way_to_cut_the_batch(catalog):
+    note = bindings.note_quarantined
+    for task in (0, 1, 1):
+        note(catalog.path, "stream", 4, task, 2, 3)
+    assert catalog.quarantined("stream") == {4: 6}
+    note(catalog.path, "stream", 4, 2, 3, 6)
+    note(catalog.path, "stream", 5, 0, 1, 1)
+    assert catalog.quarantined("stream") == {4: 6, 5: 1}
+    note(catalog.path, "stream", 4 + bindings.KEPT, 0, 1, 2)
+    assert list(catalog.quarantined("stream")) == [5, 4 + bindings.KEPT]
+    assert catalog.quarantined("another") == {}

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from limen.catalog import Catalog
 from limen.cli import demo, demo_check
-from limen.engine.versions import default_cache
+from limen.engine.versions import INDEXES, default_cache
 from limen.testing import market
 from limen.testing.market import BruteForce
 
@@ -37,7 +37,7 @@ def test_checks_itself(run, spark, tmp_path):
     assert table.column_names[-2:] == ["query_ids", "version"] and len(table) == 29_998
     catalog = Catalog.open(folder / "catalog")
     assert len(catalog) == 2000
-    assert not (default_cache() / catalog.id).exists()
+    assert not (default_cache() / INDEXES / catalog.id).exists()
 
 
 def test_a_wrong_answer_is_found(run, spark, monkeypatch):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -29,6 +30,10 @@ from limen.testing.oracle import Condition, matching
 
 ATTRIBUTES = {"symbol": "string", "price": "float64", "qty": "int64"}
 UNJITTED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+
+def base_of(cache: Path, catalog: Catalog, version: int) -> Path:
+    return cache / catalog.id / f"{version}-{catalog.fingerprint(version)}"
 
 
 def body(number: int) -> list[Condition]:
@@ -78,7 +83,7 @@ def filled(folder: Path, changes: int = 0, queries: int = 40) -> Catalog:
 
 
 def bases(cache: Path, catalog: Catalog) -> list[int]:
-    return sorted(int(p.name) for p in (cache / catalog.id).glob("[0-9]*"))
+    return sorted(int(p.name.partition("-")[0]) for p in (cache / catalog.id).glob("[0-9]*"))
 
 
 @pytest.fixture
@@ -198,7 +203,7 @@ def test_old_bases_go(tmp_path: Path) -> None:
 
 
 def test_changes_stay_out_of_the_files(catalog: Catalog, cache: Path) -> None:
-    held, base = Versions(catalog, cache), cache / catalog.id / "1"
+    held, base = Versions(catalog, cache), base_of(cache, catalog, 1)
     held.matcher(1)
     before = {path.name: path.read_bytes() for path in base.iterdir()}
     catalog.change({"new": "price > 0", "q3": "price > 1"}, ["q1", "q2", "q3"])
@@ -237,7 +242,7 @@ def empty(path: Path) -> None:
 def test_a_damaged_base_is_built_again(
     damage: Callable[[Path], None], catalog: Catalog, cache: Path
 ) -> None:
-    base, expected = cache / catalog.id / "1", answers(Matcher(catalog.snapshot(1)))
+    base, expected = base_of(cache, catalog, 1), answers(Matcher(catalog.snapshot(1)))
     Versions(catalog, cache).matcher(1)
     files = sorted(path.name for path in base.iterdir())
     assert MANIFEST in files and len(files) > 10
@@ -255,7 +260,7 @@ def test_an_older_base_serves_where_the_newest_is_damaged(tmp_path: Path) -> Non
         for version in (1, 5):
             Versions(catalog, cache).matcher(version)
     assert bases(cache, catalog) == [1, 5]
-    empty(cache / catalog.id / "5" / MANIFEST)
+    empty(base_of(cache, catalog, 5) / MANIFEST)
     with pytest.warns(UserWarning, match="it is built again"):
         held = Versions(catalog, cache).matcher(6)
     assert answers(held) == answers(Matcher(catalog.snapshot(6)))
@@ -366,4 +371,57 @@ def test_killed_while_it_builds(catalog: Catalog, cache: Path) -> None:
     left = {path.name for path in (cache / catalog.id).iterdir()}
     assert len(left) == 2 and any(name.endswith(".part") for name in left)
     assert answers(Versions(catalog, cache).matcher(2)) == answers(Matcher(catalog.snapshot(2)))
-    assert {path.name for path in (cache / catalog.id).iterdir()} == {"lock", "2"}
+    assert {path.name for path in (cache / catalog.id).iterdir()} == {
+        "lock",
+        base_of(cache, catalog, 2).name,
+    }
+
+
+def test_a_copy_of_a_catalog_is_not_taken_for_the_original(tmp_path):
+    original = Catalog.open(tmp_path / "a", {"n": "int64"})
+    original.add({"x": "n < 1"})
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    copy = Catalog.open(tmp_path / "b")
+    original.add({"orig": "n < 2"})
+    copy.add({"copy": "n > 1"})
+    for catalog, name in ((original, "orig"), (copy, "copy")):
+        queries = Versions(catalog, tmp_path / "cache").matcher(2).queries()
+        assert sorted(queries.ids.to_pylist()) == sorted(["x", name])
+
+
+def test_a_catalog_put_back_in_time_is_noticed(tmp_path):
+    catalog = Catalog.open(tmp_path / "a", {"n": "int64"})
+    catalog.add({"x": "n < 1"})
+    shutil.copytree(tmp_path / "a", tmp_path / "backup")
+    catalog.add({"y": "n < 2"})
+    held = Versions(catalog, tmp_path / "cache")
+    assert len(held.matcher(2)) == 2
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "backup").rename(tmp_path / "a")
+    Catalog.open(tmp_path / "a").add({"z": "n < 3"})
+    assert sorted(held.matcher(2).queries().ids.to_pylist()) == ["x", "z"]
+
+
+def test_a_base_from_before_a_vacuum_does_no_harm(tmp_path):
+    catalog = Catalog.open(tmp_path / "a", {"n": "int64"})
+    catalog.add({"x": "n < 1"})
+    held = Versions(catalog, tmp_path / "cache")
+    held.matcher(1)
+    catalog.add({"y": "n < 2"})
+    catalog.add({"z": "n < 3"})
+    catalog.compact()
+    catalog.vacuum(timedelta(0))
+    for known in (held, Versions(catalog, tmp_path / "cache")):
+        assert len(known.matcher(catalog.version)) == 3
+
+
+def test_bases_of_catalogs_that_nobody_uses_go(tmp_path):
+    for name in ("old", "new"):
+        catalog = Catalog.open(tmp_path / name, {"n": "int64"})
+        catalog.add({"x": "n < 1"})
+        if name == "old":
+            Versions(catalog, tmp_path / "cache").matcher(1)
+            folder = tmp_path / "cache" / catalog.id
+            os.utime(folder, (0, 0))
+    Versions(catalog, tmp_path / "cache").matcher(1)
+    assert not folder.exists() and (tmp_path / "cache" / catalog.id).exists()

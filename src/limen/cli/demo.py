@@ -187,9 +187,9 @@ def _index(console: Console, catalog: Catalog) -> None:
 
 def _forget(catalog: Catalog) -> None:
     """The index lies in the user's cache, where nobody would look for it again."""
-    from limen.engine.versions import default_cache
+    from limen.engine.versions import forget
 
-    shutil.rmtree(default_cache() / catalog.id, ignore_errors=True)
+    forget(catalog)
 
 
 def _warm_up(

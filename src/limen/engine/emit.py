@@ -29,6 +29,7 @@ Emit = Literal["rows", "ids", "count"]
 TextIds = Literal["dictionary", "plain"]
 
 MOST_IDS = 2**31 - 1
+PIECE_BYTES = 2**28  # of events repeated at a time, about: far below what Arrow's offsets can count
 MOST_TEXTS = MOST_IDS // MAX_ID_BYTES
 COLUMN = {"rows": "query_id", "ids": "query_ids", "count": "matches"}
 
@@ -90,7 +91,16 @@ def emit_rows(table: pa.Table, hits: Hits, names: Names) -> pa.Table:
     events = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     chunks = [names.of(slots[i : i + names.most]) for i in range(0, len(slots) or 1, names.most)]
     found = chunks[0] if len(chunks) == 1 else pa.chunked_array(chunks)
-    return _beside(table.take(pa.array(events)), COLUMN["rows"], found)
+    return _beside(_repeated(table, events), COLUMN["rows"], found)
+
+
+def _repeated(table: pa.Table, rows: npt.NDArray[np.intp]) -> pa.Table:
+    """The rows of the table, in pieces whose text Arrow's offsets can count."""
+    most = max(1, int(PIECE_BYTES / max(table.nbytes / max(len(table), 1), 1)))
+    if len(rows) <= most:
+        return table.take(pa.array(rows))
+    pieces = [table.take(pa.array(rows[i : i + most])) for i in range(0, len(rows), most)]
+    return pa.concat_tables(pieces)
 
 
 def emit_ids(table: pa.Table, hits: Hits, names: Names) -> pa.Table:

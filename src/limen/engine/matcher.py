@@ -51,6 +51,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 BATCH_ROWS = 1 << 17  # events matched at a time: keeps what a batch needs in the caches
+BATCH_BYTES = 1 << 28  # of events in rows at a time, about: likewise
 BATCH_IDS = 1 << 24  # candidates at a time, about: keeps memory bounded where much matches
 SAMPLE = 256
 KIND = "matcher"
@@ -283,6 +284,9 @@ class Matcher:
         listed = emit != "count" or any(path.verified for path in self._paths.values())
         expected = self._expected(probes) if listed else [0.0] * len(self._paths)
         rows = max(1, int(BATCH_IDS / max(sum(expected), 1e-9)))
+        if emit == "rows":  # an event's columns are there once for each match
+            width = carried.nbytes / max(probes.n, 1)
+            rows = max(1, min(rows, int(BATCH_BYTES / max(width * sum(expected), 1e-9))))
         for start in range(0, max(1, probes.n), rows):
             part, of_part = probes, carried
             if rows < probes.n:

@@ -17,32 +17,41 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from limen.catalog import Catalog
+from limen.catalog import Catalog, CatalogError
 from limen.engine.matcher import Matcher
 from limen.indexes.saved import DamagedIndexError
 
 FEW = 10_000  # changes that are always applied to a base, and
 SHARE = 16  # so are those of up to a 16th of its queries
 KEPT_BASES = 2
+KEPT_DAYS = 30  # without use, before another catalog's bases go
+INDEXES = "indexes"
 
 
 def default_cache() -> Path:
-    """The folder for bases: LIMEN_CACHE, or one in the user's cache, or one among temporary files."""
+    """Limen's folder for what can be made again: LIMEN_CACHE, or one in the user's cache, or one among
+    temporary files."""
     if "LIMEN_CACHE" in os.environ:
         return Path(os.environ["LIMEN_CACHE"])
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "limen" / "indexes"
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "limen"
     try:
         home.mkdir(parents=True, exist_ok=True)
         if os.access(home, os.W_OK):
             return home
     except OSError:
         pass
-    return Path(tempfile.gettempdir()) / f"limen-{os.getuid()}" / "indexes"
+    return Path(tempfile.gettempdir()) / f"limen-{os.getuid()}"
+
+
+def forget(catalog: Catalog) -> None:
+    """Throw away the bases of a catalog that will not be used again."""
+    shutil.rmtree(default_cache() / INDEXES / catalog.id, ignore_errors=True)
 
 
 class Versions:
@@ -50,13 +59,16 @@ class Versions:
 
     def __init__(self, catalog: Catalog, cache: Path | None = None) -> None:
         self.catalog = catalog
-        self._folder = (cache or default_cache()) / catalog.id
+        self._folder = (cache or default_cache() / INDEXES) / catalog.id
         self._matcher: Matcher | None = None
         self._version = -1
+        self._print = ""  # of that version
         self._changed = 0  # queries added and removed since the base
 
     def matcher(self, version: int) -> Matcher:
         """The matcher of this version. It belongs to this object: ask again for another version."""
+        if self._matcher is not None and self._print != self.catalog.fingerprint(self._version):
+            self.catalog, self._matcher = Catalog.open(self.catalog.path), None  # put back in time
         if self._matcher is None or version < self._version:
             return self._from_base(version)
         if version > self._version and not self._move(version):
@@ -68,7 +80,12 @@ class Versions:
         """Bring the matcher to a newer version, unless too much has changed."""
         matcher, self._matcher = self._matcher, None  # not to be used if a change fails half-way
         assert matcher is not None
-        changes = self.catalog.changes(self._version, version)
+        try:
+            changes = self.catalog.changes(self._version, version)
+        except (
+            CatalogError
+        ):  # that far back nothing is kept; if more is amiss, the snapshot says it
+            return False
         if self._changed + len(changes) > max(FEW, len(matcher) // SHARE):
             return False
         if len(changes.removed):
@@ -76,6 +93,7 @@ class Versions:
         if len(changes.added):
             matcher.add(changes.added)
         self._matcher, self._version = matcher, version
+        self._print = self.catalog.fingerprint(version)
         self._changed += len(changes)
         return True
 
@@ -98,6 +116,11 @@ class Versions:
 
     def _take(self, matcher: Matcher, version: int) -> None:
         self._matcher, self._version, self._changed = matcher, version, 0
+        self._print = self.catalog.fingerprint(version)
+
+    def _base(self, version: int) -> Path:
+        """Named by what the version is, too: a copy of a catalog has the id of the original."""
+        return self._folder / f"{version}-{self.catalog.fingerprint(version)}"
 
     def _load(self, version: int, alone: bool = False) -> bool:
         """Map the newest base from which the version can be reached by few changes.
@@ -107,7 +130,7 @@ class Versions:
         for base in reversed(self._bases()):
             if base > version:
                 continue
-            folder = self._folder / str(base)
+            folder = self._base(base)
             try:
                 self._take(Matcher.load(folder), base)
             except (DamagedIndexError, FileNotFoundError) as error:
@@ -116,6 +139,8 @@ class Versions:
                 warnings.warn(f"{error}; it is built again", stacklevel=2)
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
+            with suppress(OSError):
+                os.utime(self._folder)  # in use
             return base == version or self._move(version)
         return False
 
@@ -123,17 +148,31 @@ class Versions:
         for rest in self._folder.glob(".*.part"):  # of a process that was killed
             shutil.rmtree(rest, ignore_errors=True)
         matcher = Matcher(self.catalog.snapshot(version))
-        matcher.save(self._folder / str(version), durable=False)
+        matcher.save(self._base(version), durable=False)
+        self._tidy(version)
+        self._take(Matcher.load(self._base(version), verify=False), version)
+
+    def _tidy(self, version: int) -> None:
+        """Keep few bases of this catalog, and none of catalogs that nobody has used for long."""
         others = [base for base in self._bases() if base != version]
         for base in others[: 1 - KEPT_BASES]:
-            shutil.rmtree(self._folder / str(base), ignore_errors=True)
-        self._take(Matcher.load(self._folder / str(version), verify=False), version)
+            shutil.rmtree(self._base(base), ignore_errors=True)
+        for folder in self._folder.parent.iterdir():
+            with suppress(OSError):
+                if folder.stat().st_mtime < time.time() - KEPT_DAYS * 86_400:
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def _bases(self) -> list[int]:
+        """The versions of the bases that are of this catalog's history."""
         try:
-            return sorted(int(p.name) for p in self._folder.iterdir() if p.name.isdigit())
+            names = [path.name.partition("-") for path in self._folder.iterdir()]
         except FileNotFoundError:
             return []
+        versions = {int(head): tail for head, _, tail in names if head.isdigit()}
+        newest = self.catalog.version
+        return sorted(
+            v for v, tail in versions.items() if v <= newest and tail == self.catalog.fingerprint(v)
+        )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -108,6 +108,7 @@ class DeltaWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         from deltalake import CommitProperties
+        from deltalake.exceptions import DeltaError
         from deltalake.transaction import AddAction, Transaction
 
         told = [message for message in messages if isinstance(message, Written)]
@@ -126,15 +127,20 @@ class DeltaWriter(DataSourceStreamArrowWriter):
             for name, size, rows in files
         ]
         mark = Transaction(app_id=stream, version=batchId, last_updated=now)
-        table.create_write_transaction(
-            actions,
-            "append",
-            table.schema(),
-            commit_properties=CommitProperties(app_transactions=[mark]),
-        )
+        try:
+            table.create_write_transaction(
+                actions,
+                "append",
+                table.schema(),
+                commit_properties=CommitProperties(app_transactions=[mark]),
+            )
+        except (DeltaError, OSError):  # perhaps of what comes after the commit: a checkpoint
+            done = self._table().transaction_version(stream)
+            if done is None or done < batchId:
+                raise
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        self._discard([message for message in messages if isinstance(message, Written)])
+        """Nothing is deleted: a commit may be in although it failed. Vacuum takes what is not."""
 
     def _discard(self, told: list[Written]) -> None:
         for message in told:
@@ -156,6 +162,10 @@ def check_schema(table: DeltaTable, schema: pa.Schema) -> None:
     """The table must have the frame's columns: files of others would make it unreadable."""
     from deltalake import Schema
 
+    if parts := table.metadata().partition_columns:
+        raise LimenError(
+            f"the Delta table {table.table_uri} is partitioned by {', '.join(parts)}; write to another"
+        )
     known = {field.name: field.type for field in table.schema().fields}
     asked = {field.name: field.type for field in Schema.from_arrow(schema).fields}
     for name in [*asked, *known]:

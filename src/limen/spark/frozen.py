@@ -21,12 +21,14 @@ from limen.model import QuerySet, type_name
 
 def frozen(queries: QuerySet) -> Catalog:
     folder = _spool() / _digest(queries)
-    try:
-        catalog = Catalog.open(folder)
-        if catalog.version > 0 or not len(queries):
-            return catalog
-    except CatalogError:
-        pass
+    if folder.exists():
+        try:
+            catalog = Catalog.open(folder)
+            if len(catalog.snapshot()) == len(queries):
+                return catalog
+        except CatalogError:
+            pass
+        shutil.rmtree(folder, ignore_errors=True)  # damaged: made again
     beside = folder.with_name(f".{folder.name}.{uuid.uuid4()}")
     Catalog.open(beside, queries.attributes, ids=queries.ids.type).add(queries)
     try:
@@ -38,7 +40,7 @@ def frozen(queries: QuerySet) -> Catalog:
 
 def _spool() -> Path:
     spool = os.environ.get("LIMEN_SPOOL")
-    return Path(spool) if spool else default_cache().parent / "sets"
+    return Path(spool) if spool else default_cache() / "sets"
 
 
 def _digest(queries: QuerySet) -> str:

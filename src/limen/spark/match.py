@@ -55,10 +55,10 @@ def match(
         events, queries, emit, columns, bounds, version_column, keep_bad or metrics is not None
     )
     if metrics is not None:
-        ids = f.sum(f.size("query_ids"))
+        ids = f.sum(f.when(f.col(reason).isNull(), f.size("query_ids")))
         found = {"rows": f.count("query_id"), "ids": ids, "count": f.sum("matches")}[emit]
-        bad = f.count(reason)
-        flagged = flagged.observe(metrics, found.alias("matches"), bad.alias("quarantined"))
+        matches, bad = f.coalesce(found, f.lit(0)), f.count(reason)
+        flagged = flagged.observe(metrics, matches.alias("matches"), bad.alias("quarantined"))
         if not keep_bad:
             flagged = flagged.where(f.col(reason).isNull()).drop(reason)
     return flagged
@@ -99,6 +99,8 @@ def _matched(
     for name in kept:
         if name not in arrow.names:
             raise LimenError(f"columns: the events have no column {name!r}")
+    if len(set(kept)) < len(kept):
+        raise LimenError(f"columns: a name is there twice: {', '.join(kept)}")
     check_emit(emit, "plain", kept)
     found, catalog = _queries(queries, arrow, bounds)
     fields = [arrow.field(name) for name in kept]
@@ -133,6 +135,7 @@ def _queries(queries: object, schema: pa.Schema, bounds: str) -> tuple[Queries, 
     from limen.spark.worker import Queries
 
     catalog, binds = _catalog(queries, schema, bounds)
+    catalog.refresh()
     check_columns(schema, catalog.attributes)
     return Queries(str(catalog.path), catalog.id, catalog.version, binds), catalog
 

@@ -20,9 +20,9 @@ def batch_of_task() -> tuple[str, int] | None:
     return (stream, int(batch)) if stream and batch is not None else None
 
 
-def partition_of_task() -> int:
-    """Which part of the batch: the same when the task is run again."""
+def part_of_task() -> tuple[int, int]:
+    """Which part of the batch, of how many: the same when the task is run again."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return int(context.partitionId()) if context is not None else 0
+    return (int(context.partitionId()), int(context.numPartitions())) if context else (0, 1)

@@ -20,23 +20,23 @@ from limen.engine.emit import COLUMN, Emit
 from limen.engine.events import read_events
 from limen.engine.matcher import Matched, Matcher
 from limen.engine.versions import Versions
-from limen.spark.task import batch_of_task, partition_of_task
+from limen.spark.task import batch_of_task, part_of_task
 
 MOST_HELD = 8
 
-_held: dict[tuple[str, str], Versions] = {}  # by catalog and stream
-_bound: dict[tuple[str, str], tuple[int, int]] = {}  # likewise: batch, version
+_held: dict[tuple[str, str, str], Versions] = {}  # by path and id of the catalog, and stream
+_bound: dict[tuple[str, str, str], tuple[int, int]] = {}  # likewise: batch, version
 
 
 def versions_of(path: str, catalog_id: str, stream: str) -> Versions:
     """The matchers of a catalog; kept for the next batch of the same stream."""
-    versions = _held.pop((catalog_id, stream), None)
+    versions = _held.pop((path, catalog_id, stream), None)
     if versions is None:
         catalog = Catalog.open(path)
         if catalog.id != catalog_id:
             raise CatalogError(f"{path}: another catalog has taken the place of the one in use")
         versions = Versions(catalog)
-    _held[catalog_id, stream] = versions
+    _held[path, catalog_id, stream] = versions
     while len(_held) > MOST_HELD:
         del _held[next(iter(_held))]
     return versions
@@ -44,9 +44,10 @@ def versions_of(path: str, catalog_id: str, stream: str) -> Versions:
 
 def version_of(catalog: Catalog, stream: str, batch: int) -> int:
     """The version that the batch is bound to, now or since its first try."""
-    held = _bound.get((catalog.id, stream))
+    key = str(catalog.path), catalog.id, stream
+    held = _bound.get(key)
     if held is None or held[0] != batch:
-        held = _bound[catalog.id, stream] = batch, catalog.bind(stream, batch)
+        held = _bound[key] = batch, catalog.bind(stream, batch)
     return held[1]
 
 
@@ -106,7 +107,7 @@ class MatchTask:
     def _tell(self, batch: tuple[str, int] | None, bad: int, events: int) -> None:
         """Note how many events were left out: beside the catalog for a stream, else in the log."""
         if batch is not None:
-            note_quarantined(Path(self.queries.path), *batch, partition_of_task(), bad)
+            note_quarantined(Path(self.queries.path), *batch, *part_of_task(), bad)
             return
         print(
             f"limen: {bad:,} of {events:,} events were not matched; limen.spark.quarantine has them "
