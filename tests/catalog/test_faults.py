@@ -241,6 +241,14 @@ def test_changes_do_not_go_back(filled):
     assert len(filled.changes(3)) == len(filled.changes(2, 2)) == 0
 
 
+def test_a_commit_that_is_in_counts_although_what_follows_it_failed(filled):
+    (filled.path / "_delta_log" / "_last_checkpoint").mkdir()  # no checkpoint can be written
+    before = filled.version
+    for number in range(12):
+        assert filled.add({f"q{number}": "n = 1"}).version == before + 1 + number
+    assert len(Catalog.open(filled.path)) == len(list(filled.list()))
+
+
 def test_a_vacuum_takes_what_a_lost_race_left(filled):
     queries = list(filled.list())
     orphan = filled.path / "left-00000000.parquet"

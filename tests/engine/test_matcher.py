@@ -410,3 +410,12 @@ def test_an_emptied_set_takes_ids_of_another_kind() -> None:
 def test_rows_that_are_no_columns() -> None:
     with pytest.raises(limen.EventError, match="cannot be read as columns of one type each"):
         limen.match([{"p": 1.0}, {"p": "x"}], {"a": "p > 0"})
+
+
+def test_rows_of_wide_events_come_in_pieces(monkeypatch):
+    queries = QuerySet.of({i: f"x >= {i % 3}" for i in range(9)}, {"x": "int64"})
+    table = pa.table({"x": [0, 1, 2] * 5, "text": ["long " * n for n in range(15)]})
+    whole = Matcher(queries).match(table).matches
+    monkeypatch.setattr("limen.engine.emit.PIECE_BYTES", 100)
+    pieces = Matcher(queries).match(table).matches
+    assert pieces.column("text").num_chunks > 3 and pieces.to_pylist() == whole.to_pylist()

@@ -41,6 +41,19 @@ def test_a_batch_that_is_in_is_not_taken_again(tmp_path):
     assert not (tmp_path / "b").exists(), "what the second try wrote is thrown away"
 
 
+def test_a_commit_that_is_in_counts_although_what_follows_it_failed(tmp_path):
+    schema = pa.schema([("n", pa.int64())])
+    configuration = {"delta.checkpointInterval": "1"}
+    DeltaTable.create(str(tmp_path), schema, configuration=configuration)
+    (tmp_path / "_delta_log" / "_last_checkpoint").mkdir()
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "a")
+    written = [Written("stream", [("a", (tmp_path / "a").stat().st_size, 1)])]
+    writer = DeltaWriter(tmp_path, schema)
+    writer.commit(written, 0)
+    writer.abort(written, 0)  # as Spark would do if the commit had raised
+    assert DeltaTable(tmp_path).to_pyarrow_table().num_rows == 1
+
+
 def test_a_table_of_other_columns_is_refused_at_the_start(stream, tmp_path):
     DeltaTable.create(str(tmp_path / "out"), pa.schema([("n", pa.string())]))
     with pytest.raises(limen.LimenError, match=r"column 'n' is .*long.* in the frame and .*string"):
