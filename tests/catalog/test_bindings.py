@@ -165,14 +165,14 @@ def test_a_vacuum_leaves_the_bindings(catalog):
     assert len(catalog.snapshot(3)) == 2
 
 
-def test_numbers_of_bad_events_are_those_of_the_last_way_to_cut_the_batch(catalog):
+def test_numbers_of_bad_events_are_those_of_the_last_run_of_the_batch(catalog):
     note = bindings.note_quarantined
     for task in (0, 1, 1):
-        note(catalog.path, "stream", 4, task, 2, 3)
+        note(catalog.path, "stream", 4, task, "run 1", 3)
     assert catalog.quarantined("stream") == {4: 6}
-    note(catalog.path, "stream", 4, 2, 3, 6)
-    note(catalog.path, "stream", 5, 0, 1, 1)
+    note(catalog.path, "stream", 4, 2, "run.2", 6)
+    note(catalog.path, "stream", 5, 0, "run.2", 1)
     assert catalog.quarantined("stream") == {4: 6, 5: 1}
-    note(catalog.path, "stream", 4 + bindings.KEPT, 0, 1, 2)
+    note(catalog.path, "stream", 4 + bindings.KEPT, 0, "run.2", 2)
     assert list(catalog.quarantined("stream")) == [5, 4 + bindings.KEPT]
     assert catalog.quarantined("another") == {}

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from limen.spark.task import BATCH_PROPERTY, STREAM_PROPERTY
+from limen.spark.task import BATCH_PROPERTY, RUN_PROPERTY, STREAM_PROPERTY
 
 
 def test_tasks_of_a_stream_know_their_query_and_batch(spark, tmp_path):
@@ -19,11 +19,14 @@ def test_tasks_of_a_stream_know_their_query_and_batch(spark, tmp_path):
 
         context = TaskContext.get()
         for batch in batches:
-            told = [context.getLocalProperty(name) for name in (STREAM_PROPERTY, BATCH_PROPERTY)]
-            yield pa.record_batch([[told[0]] * len(batch), [told[1]] * len(batch)], ["q", "b"])
+            names = STREAM_PROPERTY, BATCH_PROPERTY, RUN_PROPERTY
+            told = [[context.getLocalProperty(name)] * len(batch) for name in names]
+            yield pa.record_batch(told, ["q", "b", "r"])
 
     source = spark.readStream.schema("x long").option("maxFilesPerTrigger", 1)
-    frame = source.parquet(str(tmp_path / "events")).mapInArrow(properties, "q string, b string")
+    frame = source.parquet(str(tmp_path / "events")).mapInArrow(
+        properties, "q string, b string, r string"
+    )
     stream = (
         frame.writeStream.format("memory")
         .queryName("guarded")
@@ -32,8 +35,8 @@ def test_tasks_of_a_stream_know_their_query_and_batch(spark, tmp_path):
         .start()
     )
     stream.awaitTermination()
-    found = sorted((row.q, row.b) for row in spark.table("guarded").collect())
-    assert found == [(str(stream.id), str(batch)) for batch in range(3)]
+    found = sorted(tuple(row) for row in spark.table("guarded").collect())
+    assert found == [(str(stream.id), str(batch), str(stream.runId)) for batch in range(3)]
 
 
 def test_a_static_job_has_neither(spark):

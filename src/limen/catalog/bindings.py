@@ -5,7 +5,8 @@ there by a hard link, which fails if the file exists: of all tasks that want to 
 it is replayed after a crash, the first decides and the others read.
 
 Beside it lie the numbers of events that could not be matched: a file for each task of the batch that had
-some. A task that is run again writes the same; a batch that is cut into tasks otherwise begins anew.
+some. A task that is run again writes the same; a batch that is run again by another start of the stream,
+which may cut it into other tasks, begins anew.
 """
 
 from __future__ import annotations
@@ -75,16 +76,17 @@ def bindings(table: Path, stream: str) -> dict[int, int]:
 
 
 def note_quarantined(
-    table: Path, stream: str, batch: int, task: int, tasks: int, events: int
+    table: Path, stream: str, batch: int, task: int, run: str, events: int
 ) -> None:
-    """So many events of a task of the batch, of so many tasks, could not be matched."""
+    """So many events of a task of the batch, in this run of the stream, could not be matched."""
     folder = _folder(table, stream)
     folder.mkdir(parents=True, exist_ok=True)
     beside = folder / f".{uuid.uuid4()}"
     beside.write_text(f"{events}\n")
-    beside.replace(folder / f"{batch}.{tasks}.{task}.quarantined")
+    group = f"{batch}.{quote(run, safe='').replace('.', '%2E')}."
+    beside.replace(folder / f"{group}{task}.quarantined")
     for old in (*folder.glob(f"{batch}.*"), *folder.glob(f"{batch - KEPT}.*")):
-        if not old.name.startswith(f"{batch}.{tasks}."):
+        if not old.name.startswith(group):
             old.unlink(missing_ok=True)
 
 

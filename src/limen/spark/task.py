@@ -8,6 +8,7 @@ from __future__ import annotations
 
 STREAM_PROPERTY = "sql.streaming.queryId"
 BATCH_PROPERTY = "streaming.sql.batchId"
+RUN_PROPERTY = "spark.jobGroup.id"  # of a stream: another each time it is started
 
 
 def batch_of_task() -> tuple[str, int] | None:
@@ -20,9 +21,11 @@ def batch_of_task() -> tuple[str, int] | None:
     return (stream, int(batch)) if stream and batch is not None else None
 
 
-def part_of_task() -> tuple[int, int]:
-    """Which part of the batch, of how many: the same when the task is run again."""
+def part_of_task() -> tuple[int, str]:
+    """Which part of the batch, in which run of the stream: the same when the task is run again."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return (int(context.partitionId()), int(context.numPartitions())) if context else (0, 1)
+    if context is None:
+        return 0, ""
+    return int(context.partitionId()), context.getLocalProperty(RUN_PROPERTY) or ""
