@@ -20,10 +20,9 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +30,7 @@ import pyarrow.compute as pc
 
 from limen.catalog import bindings, log, records
 from limen.catalog.errors import CatalogError, ConflictError
+from limen.catalog.receipts import Changes, Entry, Event, Receipt
 from limen.catalog.records import MOMENT, Layout
 from limen.catalog.table import CommitFailedError, Table
 from limen.model import LimenError, QueryError, QuerySet, attribute_type, describe, type_name
@@ -38,72 +38,6 @@ from limen.model import LimenError, QueryError, QuerySet, attribute_type, descri
 COMPACT_AFTER = 100  # data files
 PENDING_ROWS = 20_000  # changes that are kept beside the rows in memory before they are folded in
 ATTEMPTS = 100
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """A change that is committed: in force for every batch bound to `version` or a later one."""
-
-    catalog: Path
-    version: int
-    added: int
-    removed: int
-    time: datetime
-
-    def wait(self, stream: Any, timeout: float = 60.0) -> int:
-        """Wait for the first batch of a running stream that sees this change; returns its number.
-
-        `stream`: a StreamingQuery, or its id. A stream without new events runs no batch: then this
-        times out.
-        """
-        name = str(getattr(stream, "id", stream))
-        until = time.monotonic() + timeout
-        while True:
-            bound = bindings.bindings(self.catalog, name)
-            for batch, version in bound.items():
-                if version >= self.version:
-                    return batch
-            if time.monotonic() > until:
-                seen = (
-                    f"its newest batch saw version {max(bound.values())}" if bound else "no batch"
-                )
-                raise TimeoutError(
-                    f"stream {name}: no batch has seen version {self.version} of {self.catalog} "
-                    f"within {timeout:g} s ({seen})"
-                )
-            time.sleep(0.02)
-
-
-class Entry(NamedTuple):
-    """A query as it stands in the catalog."""
-
-    id: str | int
-    where: str
-    since: int  # the version in which it came
-    expires: datetime | None
-
-
-class Changes(NamedTuple):
-    """From one version to another: take `removed` out, then take `added` in."""
-
-    first: int
-    last: int
-    removed: pa.Array
-    added: QuerySet
-
-    def __len__(self) -> int:
-        return len(self.removed) + len(self.added)
-
-
-class Event(NamedTuple):
-    """A line of the catalog's history."""
-
-    version: int
-    time: datetime
-    kind: str  # create, change, expiry, compaction, declare, vacuum; "foreign" if not written by limen
-    added: int
-    removed: int
-    live: int | None
 
 
 class Catalog:
