@@ -6,12 +6,12 @@ by xs[i] are ids[offsets[i]:offsets[i + 1]], in no particular order.
 
 Bad input has one answer everywhere: a range with lo > hi, an id that is already in (or twice in one
 call), an id to delete that is not in, arrays of different lengths raise ValueError that names the
-first offender, and nothing is changed.
+first offender, and nothing is changed. Domains, half-open ends and real values: `bounded.py`.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,8 @@ FEW = 1 << 14  # ids that are sooner sorted than marked in an array as long as t
 
 
 class IntervalIndex(Protocol):
-    name: ClassVar[str]
+    @property
+    def name(self) -> str: ...
 
     def __len__(self) -> int:
         """How many queries are in."""
