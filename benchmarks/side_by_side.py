@@ -6,14 +6,12 @@ is taken within the repetition. Reported are medians; the spread is the least an
 
 from __future__ import annotations
 
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
+
+from limen.reproduce.machine import machine
 
 Row = dict[str, Any]
 
@@ -81,15 +79,3 @@ def rate(
 
 def result(bench: str, rows: list[Row]) -> dict[str, Any]:
     return {"bench": bench, "machine": machine(), "rows": rows}
-
-
-def machine() -> str:
-    cpu = platform.processor() or platform.machine()
-    memory = ""
-    if Path("/proc/cpuinfo").exists():
-        names = [x for x in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in x]
-        cpu = names[0].split(":")[1].strip() if names else cpu
-        total = Path("/proc/meminfo").read_text().split()[1]
-        memory = f", {int(total) / 2**20:.0f} GiB"
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
-    return f"{cpu}, {os.cpu_count()} cores{memory}; Python {platform.python_version()}, {packages}"

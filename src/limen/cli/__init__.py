@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from limen.cli import bench, demo, doctor, match, plot, queries
+from limen.cli import bench, demo, doctor, match, plot, queries, reproduce
 
 
 class Sentences(TyperGroup):
@@ -47,6 +47,7 @@ app = typer.Typer(
 app.command()(match.match)
 app.command()(demo.demo)
 app.command()(bench.bench)
+app.command()(reproduce.reproduce)
 app.command()(doctor.doctor)
 app.add_typer(plot.plots, name="plot")
 app.add_typer(queries.queries, name="queries")

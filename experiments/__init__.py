@@ -1,0 +1,3 @@
+"""The papers' experiments: a folder a paper, a module a claim; `limen reproduce` runs them."""
+
+ORDER = ["cei", "vci", "bmq", "joins", "windows"]

@@ -1,0 +1,1 @@
+"""Query Indexing with Containment-Encoded Intervals for Efficient Stream Processing (Wu, Chen, Yu)"""

@@ -1,0 +1,1 @@
+"""Efficient Interval Indexing for Content-Based Subscription E-Commerce and Services (Wu and others)"""
