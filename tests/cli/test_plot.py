@@ -1,4 +1,4 @@
-"""`limen plot queries`: a picture of sensible size for every kind of attribute, sentences else."""
+"""`limen plot`: pictures of sensible size for every kind of attribute and index, sentences else."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from limen.indexes import create
+from limen.kernels import lci_bv_dt
+from limen.plotting import pieces
 
 RNG = np.random.default_rng(5)
 N = 2000
@@ -103,3 +107,168 @@ def test_without_matplotlib(run, tmp_path, monkeypatch):
     result = run("plot", "queries", "q.csv")
     assert result.exit_code == 1
     assert result.stderr == "limen: limen plot needs matplotlib: pip install 'limen[plot]'\n"
+
+
+def size(path):
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    return struct.unpack(">II", data[16:24])
+
+
+@pytest.mark.parametrize("ends", ["closed", "half-open"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("lci", "cei-plain", "--value", "3"),
+        ("is-list", "is-list", "--query", "0:1"),
+        ("ui", "dlist", "--domain=-9:3", "--query=-9:3", "--value=-4"),
+        ("--length", "1", "--query", "30:31"),
+        ("--domain", "0:0", "--length", "1", "--query", "0:1", "--value", "0", "ui", "sci"),
+        ("--domain=-100:155", "--length", "64", "--query=-90:130"),
+        ("sci-bc", "--domain", "0:255", "--length", "256", "--query", "1:255"),
+    ],
+)
+def test_draws_pieces(run, tmp_path, ends, options):
+    if "0:0" in options and ends == "closed":
+        options = ["0:0" if option == "0:1" else option for option in options]
+    result = run("plot", "pieces", "--ends", ends, *options)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("pieces.png: [")
+    width, height = size(tmp_path / "pieces.png")
+    assert width == 1200 and 200 < height < 1600
+
+
+def test_pieces_says_what_it_drew(run, tmp_path):
+    result = run("plot", "pieces", "sci", "ui", "sci", "--query", "3:9", "-o", "p.svg")
+    assert result.stdout == "p.svg: [3, 9) in sci, ui\n"
+    text = (tmp_path / "p.svg").read_text()
+    assert "<svg" in text
+    assert run("plot", "pieces", "--ends", "closed").stdout.startswith("pieces.png: [3, 22] in ui,")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--query", "3-9"), "--query 3-9: two integers are needed, such as 3:22"),
+        (("--query", "3:"), "--query 3:: two integers are needed"),
+        (("--query", "1:2:3"), "two integers are needed"),
+        (("--domain", "0:x"), "--domain 0:x: two integers are needed"),
+        (("--query", "3:40"), "the query: [3, 40) is not within the domain [0, 32)"),
+        (("--query", "9:3"), "the query: lo 9 is above hi 3"),
+        (("--query", "9:9"), "the query: [9, 9) holds nothing"),
+        (("--domain", "5:0"), "a domain is a range of integers in steps of 1"),
+        (("--domain", "0:1000"), "a picture has room for 256 values, not for 1,001"),
+        (("--length", "12"), "length 12 is not a power of two"),
+        (("--length", "64"), "length 64 is larger than the domain, which has 32 values"),
+        (("--ends", "open"), "ends are closed or half-open, not 'open'"),
+        (("--value", "32"), "the value 32 is not within the domain"),
+        (("--value", "-0.5"), "the value -0.5 is not within the domain"),
+        (("--value", "nan"), "the value nan is not within the domain"),
+        (
+            ("--ends", "closed", "--value", "3.5"),
+            "with closed ends values are integers, 3.5 is not",
+        ),
+        (("b-tree",), "no index named 'b-tree'; there are: cei, cei-plain"),
+        (("cei",), "cei has no constructs that are the same for all queries"),
+        (("-o", "p.gif"), "a picture is .png or .svg"),
+        (("-o", "no/p.png"), "there is no folder no"),
+    ],
+)
+def test_pieces_refusals(run, tmp_path, options, told):
+    result = run("plot", "pieces", *options)
+    assert result.exit_code == 1 and told in result.stderr, result.stderr
+    assert result.stderr.startswith("limen: ")
+    assert not (tmp_path / "pieces.png").exists()
+
+
+def a_scene(ends, query=(3, 22), value=None, domain=range(32)):
+    return pieces.scene(pieces.NAMES, domain, 8, ends, query, value)
+
+
+@pytest.mark.parametrize(
+    ("ends", "alike", "lists"),
+    [
+        ("half-open", [2, 2, 4, 1], [1, 8 * 9 // 2, 2 * 8 - 1, 3 + 1]),
+        ("closed", [1, 1, 2, 4, 1], [2, 1, 8 * 11 // 2, 2 * 8 + 3, 3 + 2]),
+    ],
+)
+def test_a_value_crosses_every_track_once(ends, alike, lists):
+    """So the height of a row is the papers' number of constructs over a value."""
+    drawn = a_scene(ends)
+    rows = pieces.rows_of(pieces.NAMES, drawn)
+    assert [len(row.names) for row in rows] == alike
+    assert [1 + max(row.tracks.values()) for row in rows] == lists
+    for row in rows:
+        over = [row.tracks[label] for label, a, b in row.found.tolist() if a <= drawn.at <= b]
+        assert sorted(over) == list(range(len(over))) and row.room
+        by_label = {label: (a, b) for label, a, b in row.found.tolist()}
+        assert all(by_label[label] == (a, b) for label, a, b in row.pieces)
+
+
+def test_too_many_constructs_share_tracks():
+    drawn = pieces.scene(["sci"], range(256), 128, "half-open", (0, 200), None)
+    (row,) = pieces.rows_of(["sci"], drawn)
+    assert not row.room and 1 + max(row.tracks.values()) == 128
+
+
+@pytest.mark.parametrize("ends", ["closed", "half-open"])
+@pytest.mark.parametrize("query", [(3, 22), (0, 31), (7, 8)])
+def test_the_marked_edges_are_the_pieces_of_the_index(ends, query):
+    drawn = a_scene(ends, query)
+    skips = pieces.skips_of(drawn)
+    index = create("is-list", ends=ends)
+    lo, hi = pieces.some_queries(drawn, pieces.OTHERS)
+    ids = np.roll(np.arange(len(lo)), -1)
+    index.build(ids, lo[ids], hi[ids] + (ends == "half-open"))
+    assert skips.marked == index.pieces(*query)
+    for value in range(32):
+        over = pieces.skips_of(drawn._replace(value=value)).over
+        assert len(over) >= index.lists_many(np.array([value]))[0]
+        assert len({level for level, _, _ in over}) == len(over)
+
+
+@pytest.mark.parametrize("ends", ["closed", "half-open"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--value", "0"),
+        ("--domain=-9:3", "--query=-9:3", "--value=-4", "--length", "1"),
+        ("--domain", "0:255", "--length", "256", "--value", "255"),
+    ],
+)
+def test_draws_searches(run, tmp_path, ends, options):
+    result = run("plot", "searches", "--ends", ends, *options)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("searches.png: a search for ")
+    assert size(tmp_path / "searches.png") == (1200, 490)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--query", "3:40"), "the query: [3, 40) is not within the domain [0, 32)"),
+        (("--query", "x"), "--query x: two integers are needed"),
+        (("--length", "12"), "length 12 is not a power of two"),
+        (("-o", "p.gif"), "a picture is .png or .svg"),
+    ],
+)
+def test_searches_refusals(run, options, told):
+    result = run("plot", "searches", *options)
+    assert result.exit_code == 1 and told in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("ends", ["closed", "half-open"])
+def test_what_a_search_reads_is_what_the_indexes_have(ends):
+    drawn = a_scene(ends)
+    lo, hi = pieces.some_queries(drawn, pieces.SEARCHED)
+    index = create("lci-bv-dt", domain=drawn.domain, length=8, ends=ends)
+    index.build(np.arange(len(lo)), lo, hi + (ends == "half-open"))
+    distances, _ = lci_bv_dt.distance_table(8, int(ends == "closed"))
+    for value in range(32):
+        found = pieces.segment_of(drawn._replace(value=value))
+        assert (found.active & found.over).sum() == index.lists_many(np.array([value]))[0]
+        labels = found.least + distances
+        assert np.flatnonzero(found.over).tolist() == sorted(labels[labels >= 0].tolist())
+        assert found.bits == (8 - (ends == "half-open")) * 4 + 1

@@ -90,6 +90,7 @@ def histories(draw: st.DrawFn, setup: Setup) -> tuple[list, list[int]]:
         st.tuples(st.just("insert"), st.lists(one, min_size=1, max_size=12)),
         st.tuples(st.just("delete"), st.lists(st.integers(0, 40), min_size=1, max_size=8)),
         st.tuples(st.just("build"), st.lists(one, max_size=12)),
+        st.tuples(st.just("compact"), st.none()),
     )
     extra = st.lists(setup.values(), max_size=10)
     return draw(st.lists(step, min_size=1, max_size=8)), draw(extra)
@@ -162,6 +163,9 @@ def follow(setup: Setup, data: st.DataObject) -> None:
             index.delete(np.array(gone, np.int32))
             for who in gone:
                 del ranges[who]
+        elif step == "compact":
+            if isinstance(index, Paper):
+                index.compact()
         else:
             new = {fresh + i: ends for i, ends in enumerate(body)}
             fresh += len(body)
@@ -291,6 +295,7 @@ def test_a_closed_range_may_be_a_point_and_a_half_open_one_may_not(name: str) ->
         (12, "length 12 is not a power of two"),
         (0, "length 0 is not a power of two"),
         (-4, "length -4 is not a power of two"),
+        (8.0, "length 8.0 is not an integer"),
         (64, "length 64 is larger than the domain, which has 59 values"),
     ],
 )
@@ -337,6 +342,8 @@ def test_unknown_name(name: str) -> None:
     [
         ("stab_many", ([1.9],), "integers are needed, not float64"),
         ("stab_many", (["a"],), "integers are needed, not <U1"),
+        ("stab_many", ([[1, 2]],), "an array of one dimension is needed, not of 2"),
+        ("stab", (2**64,), "does not fit int64|integers are needed"),
         ("stab_many", ([2**64 - 1],), "18446744073709551615 does not fit int64"),
         ("count_many", ([2**63],), "does not fit int64"),
         ("insert", ([2**32 + 5], [0], [1]), "4294967301 does not fit int32"),
@@ -349,8 +356,9 @@ def test_nothing_is_cast_silently(setup: Setup, call: str, arguments: tuple, mes
         pytest.skip("real values are values here")
     index = setup.create()
     index.build(*arrays(setup, {1: (0, 10)}))
+    given = arguments if call == "stab" else tuple(np.array(a) for a in arguments)
     with pytest.raises(ValueError, match=message):
-        getattr(index, call)(*(np.array(a) for a in arguments))
+        getattr(index, call)(*given)
     assert index.count_many(np.array([5])).tolist() == [1] and len(index) == 1
 
 
@@ -371,3 +379,12 @@ def test_the_papers_count_of_storage(setup: Setup) -> None:
             assert covered - {6} == set(range(ends[0], ends[1] + 1)) - {6}, who
     index.delete(np.array([1, 2, 3], np.int32))
     assert index.entries == 0 and index.model_nbytes == before
+
+
+@every_name
+def test_one_real_value_is_refused_where_ends_are_closed(name: str) -> None:
+    for domain in (None, SMALL):
+        if domain or name not in OVER_A_DOMAIN:
+            index = create(name, domain=domain)
+            with pytest.raises(ValueError, match="integers are needed, not float64"):
+                index.stab(9.5)

@@ -82,3 +82,14 @@ def test_new_ids_come_first() -> None:
     out, offsets = np.empty(3, np.int32), np.zeros(2, np.int64)
     assert dlist.search(ix, np.array([2]), 0, offsets, out, id_lists.REPORT) == 1
     assert out.tolist() == [5, 3, 7]
+
+
+def test_a_list_laid_out_is_one_stretch() -> None:
+    ix = by_hand.empty(dlist, 1)
+    for who in range(6):
+        by_hand.put(dlist, ix, who, who % 2, 3)
+    laid = np.zeros((ix.state[id_lists.HELD] + 1, 2), np.int32)
+    before = by_hand.search(dlist, ix, id_lists.REPORT, room=64)
+    assert id_lists.lay_out(ix.head, ix.entries, laid, 1) == len(laid)
+    assert by_hand.search(dlist, ix._replace(entries=laid), id_lists.REPORT, room=64) == before
+    assert laid[ix.head[1] :][:6].tolist() == [[5, 5], [4, 6], [3, 7], [2, 8], [1, 9], [0, 0]]

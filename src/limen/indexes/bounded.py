@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from limen.indexes.constructs import Constructs
 from limen.indexes.is_list import ISList
-from limen.indexes.protocol import I32, I64, Hits, IntervalIndex, checked, plain
+from limen.indexes.protocol import I32, I64, Hits, IntervalIndex, checked, plain, refuse_tables
 from limen.kernels import positions
 
 INT64 = range(-(2**63), 2**63)
@@ -88,6 +88,7 @@ class Bounded:
     def _values(self, xs: npt.NDArray[Any]) -> tuple[I64, npt.NDArray[np.bool_] | None]:
         """Positions of the values within the domain, and which these are if not all."""
         given = np.asarray(xs)
+        refuse_tables(given)
         found, inside = np.empty(len(given), np.int64), np.empty(len(given), np.bool_)
         first, last = self.domain[0], self.domain[-1]
         if self.ends == "half-open" and given.dtype.kind == "f":
@@ -115,7 +116,11 @@ class Paper(Bounded):
         return self._each(self._paper.lists_many, xs)
 
     def pieces(self, lo: int, hi: int) -> list[tuple[int, int, int]]:
-        """What a query is cut into: label (of an IS-list: level), first and last value covered.
+        """What a query is cut into: label, first and last value of each construct.
+
+        Closed constructs share their ends, and a single point is held in a construct that goes on to
+        the next value: what is not the query's there is passed over in a search. Of an IS-list these
+        are the edges marked, as level, first and last node; the query's ends must be in already.
 
         >>> from limen.indexes import create
         >>> create("sci", domain=range(7), length=4).pieces(0, 6)
@@ -126,6 +131,10 @@ class Paper(Bounded):
             (label, a + self._origin, b + self._origin)
             for label, a, b in self._paper.pieces(int(first[0]), int(last[0]))
         ]
+
+    def compact(self) -> None:
+        """Lay every list out in one stretch of memory, until updates scatter them again."""
+        self._paper.compact()
 
     @property
     def entries(self) -> int:

@@ -197,7 +197,7 @@ class CEI:
 
     def stab(self, x: int, group: int = 0) -> I32:
         groups = np.array([group], np.int32) if group else None
-        return self.stab_many(np.array([x], np.int64), groups)[1]
+        return self.stab_many(np.array([x]), groups)[1]
 
     def stab_many(
         self, xs: I64, groups: I32 | None = None, *, per_value: float | None = None

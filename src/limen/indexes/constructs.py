@@ -104,11 +104,12 @@ class Constructs(ListSearch):
 
     def _cut(self, lo: I64, hi: I64) -> Iterator[tuple[I64, I64, int]]:
         """The pieces of the queries, so many queries at a time as fit."""
-        pieces = np.empty((PIECES + self._layout.pieces, 3), np.int64)
-        offsets = np.zeros(PIECES + 1, np.int64)
+        room = min(PIECES, int((hi - lo + 1).sum()))
+        pieces = np.empty((room + self._layout.pieces, 3), np.int64)
+        offsets = np.zeros(room + 1, np.int64)
         done = 0
         while done < len(lo):
-            end = min(len(lo), done + PIECES)
+            end = min(len(lo), done + room)
             after = self._kernel.decompose(self._ix, lo[:end], hi[:end], done, offsets, pieces)
             yield offsets, pieces, after - done
             done = after
@@ -130,6 +131,13 @@ class Constructs(ListSearch):
     def _search(self, xs: I64, start: int, offsets: I64, out: I32, mode: int) -> int:
         done: int = self._kernel.search(self._ix, xs, start, offsets, out, mode)
         return done
+
+    def compact(self) -> None:
+        """Lay every list out in one stretch of memory, until updates scatter them again."""
+        laid = np.zeros((self.entries + 1, 2), np.int32)
+        used = id_lists.lay_out(self._ix.head, self._ix.entries, laid, 1)
+        self._ix.state[[id_lists.USED, id_lists.FREE]] = used, 0
+        self._set_entries(laid)
 
     # -- shape and size --------------------------------------------------------------------------
 
@@ -153,7 +161,7 @@ class Constructs(ListSearch):
     @property
     def nbytes(self) -> int:
         ix = self._ix
-        arrays = ix.head, ix.entries, ix.state, ix.bits, ix.distances
+        arrays = ix.head, ix.entries, ix.state, ix.bits, ix.endings, ix.distances
         return sum(array.nbytes for array in arrays) + self._table.nbytes
 
     @property

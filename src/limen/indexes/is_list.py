@@ -73,6 +73,10 @@ class ISList(ListSearch):
     def _search(self, xs: I64, start: int, offsets: I64, out: I32, mode: int) -> int:
         return kernel.search(self._ix, xs, start, offsets, out, mode)
 
+    def compact(self) -> None:
+        """Lay every list out in one stretch of memory, until updates scatter them again."""
+        self._ix = kernel.compact(self._ix)
+
     # -- size and shape --------------------------------------------------------------------------
 
     @property

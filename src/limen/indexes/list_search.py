@@ -23,7 +23,7 @@ class ListSearch:
         raise NotImplementedError
 
     def stab(self, x: int) -> I32:
-        return self.stab_many(np.array([x], np.int64))[1]
+        return self.stab_many(np.array([x]))[1]
 
     def stab_many(self, xs: I64) -> Hits:
         xs = plain(xs, np.int64)

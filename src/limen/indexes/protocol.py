@@ -60,9 +60,10 @@ class IntervalIndex(Protocol):
 def plain(array: npt.ArrayLike, dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
     """Contiguous, of this type and writable: the one kind of array that kernels are compiled for.
 
-    Values that the type cannot hold are refused, and so is anything but integers.
+    Values that the type cannot hold are refused, and so is anything but integers in a row.
     """
     found = np.asarray(array)
+    refuse_tables(found)
     if found.dtype != dtype and found.size:
         if found.dtype.kind not in "iu":
             raise ValueError(f"integers are needed, not {found.dtype}")
@@ -72,6 +73,11 @@ def plain(array: npt.ArrayLike, dtype: type[np.signedinteger[Any]]) -> npt.NDArr
             outside = found.max() if int(found.max()) > limits.max else found.min()
             raise ValueError(f"{outside} does not fit {np.dtype(dtype)}")
     return np.require(found, dtype, ["C", "W"])
+
+
+def refuse_tables(array: npt.NDArray[Any]) -> None:
+    if array.ndim != 1:
+        raise ValueError(f"an array of one dimension is needed, not of {array.ndim}")
 
 
 def checked(ids: I32, lo: I64, hi: I64) -> tuple[I32, I64, I64]:

@@ -49,8 +49,12 @@ class Layout(NamedTuple):
     bits: int = 0  # a row
     base: int = 0
     step: int = 0
-    distances: I64 = np.empty(0, np.int64)
-    ends: int = 0  # how many of the distances are of constructs that end at the value
+    group: int = 0  # labels a value, where constructs begin at every value
+    endings: I64 = np.empty(
+        0, np.int64
+    )  # distances of constructs that end at a value from its group
+    distances: I64 = np.empty(0, np.int64)  # of `lci_bv_dt.py`
+    ends: int = 0
 
 
 class Constructs(NamedTuple):
@@ -58,10 +62,12 @@ class Constructs(NamedTuple):
     entries: I32  # (n, 2): id, next
     state: I64
     bits: U64  # (rows, words)
+    endings: I64
     distances: I64
     ends: int
     base: int
     step: int
+    group: int
     r: int
     length: int  # of the longest construct, a power of two
     levels: int  # log2(length) + 1
@@ -75,10 +81,12 @@ def empty(layout: Layout, r: int, length: int, closed: int) -> Constructs:
         entries=np.zeros((1, 2), np.int32),
         state=np.array([1, 0, 0], np.int64),
         bits=np.zeros((layout.rows, words), np.uint64),
+        endings=layout.endings,
         distances=layout.distances,
         ends=layout.ends,
         base=layout.base,
         step=layout.step,
+        group=layout.group,
         r=r,
         length=length,
         levels=length.bit_length(),
@@ -173,6 +181,25 @@ def report(ix: Constructs, label: int, at_end: bool, mode: int, out: I32, o: int
             out[o] = who
         o += 1
     return o
+
+
+@loop
+def lay_out(heads: I32, entries: I32, laid: I32, n: int) -> int:
+    """Copy lists into laid[n:], each in one stretch, and have the heads lead there; returns the new n.
+
+    Entries come in the order of insertion, so that a list is all over memory and following it means
+    to wait for each entry; laid out, the next entry is in the same cache line.
+    """
+    for label in range(len(heads)):
+        entry = heads[label]
+        if entry != 0:
+            heads[label] = n
+        while entry != 0:
+            laid[n, 0] = entries[entry, 0]
+            entry = entries[entry, 1]
+            laid[n, 1] = n + 1 if entry != 0 else 0
+            n += 1
+    return n
 
 
 def every(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> I64:

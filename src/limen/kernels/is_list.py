@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limen.kernels.compiled import leaf, loop
-from limen.kernels.id_lists import FIND, REPORT
+from limen.kernels.id_lists import FIND, REPORT, lay_out
 from limen.kernels.memory import I32, I64
 
 I8 = npt.NDArray[np.int8]
@@ -131,6 +131,16 @@ def trim(ix: Arrays) -> Arrays:
     for pool in (NODES, SLOTS, ENTRIES):
         ix = _resized(ix, pool, int(ix.state[pool]))
     return ix
+
+
+def compact(ix: Arrays) -> Arrays:
+    """With the markers of every list in one stretch."""
+    held = int(ix.state[ENTRIES] - ix.state[FREE_ENTRIES])
+    laid = np.zeros((held, 2), np.int32)
+    used = lay_out(ix.eq, ix.entries, laid, 1)
+    used = lay_out(ix.marks, ix.entries, laid, used)
+    ix.state[[ENTRIES, FREE_ENTRY, FREE_ENTRIES]] = used, 0, 0
+    return ix._replace(entries=laid)
 
 
 @leaf

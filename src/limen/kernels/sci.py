@@ -10,15 +10,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from limen.kernels.bitmap import lowest_bit
+from limen.kernels.bitmap_search import search as search
 from limen.kernels.compiled import loop
-from limen.kernels.id_lists import Constructs, Layout, cut, every, report
-from limen.kernels.memory import I32, I64
+from limen.kernels.id_lists import Constructs, Layout, cut, every
+from limen.kernels.memory import I64
 
 
 def layout(r: int, length: int, closed: int) -> Layout:
     n = r * length
-    return Layout(heads=n, defined=n, pieces=r // length + 1, rows=r, bits=n)
+    widths = np.arange(length, 0, -1) if closed else np.empty(0, np.int64)
+    return Layout(
+        heads=n,
+        defined=n,
+        pieces=r // length + 1,
+        rows=r,
+        bits=n,
+        group=length,
+        endings=widths - 1 - widths * length,
+    )
 
 
 def constructs(r: int, length: int, closed: int) -> I64:
@@ -47,29 +56,3 @@ def decompose(ix: Constructs, lo: I64, hi: I64, start: int, offsets: I64, pieces
             point = False
         offsets[i - start + 1] = n
     return len(lo)
-
-
-@loop
-def search(ix: Constructs, xs: I64, start: int, offsets: I64, out: I32, mode: int) -> int:
-    """Report the ids over each value from `start` on; returns the first for which room was lacking."""
-    o = offsets[start]
-    for e in range(start, len(xs)):
-        j = xs[e]
-        width = (
-            ix.length * ix.closed
-        )  # of the next construct that ends at j, in the order of labels
-        ending = (j - width) * ix.length + width - 1
-        first = ix.base + ix.step * j
-        for w in range(ix.bits.shape[1]):
-            word = ix.bits[j, w]
-            while word != 0 and o >= 0:
-                label = first + 64 * w + lowest_bit(word)
-                word &= word - np.uint64(1)
-                while ending < label and width > 0:
-                    width -= 1
-                    ending = (j - width) * ix.length + width - 1
-                o = report(ix, label, width > 0 and ending == label, mode, out, o)
-        if o < 0:
-            return e
-        offsets[e + 1] = o
-    return len(xs)
