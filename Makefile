@@ -14,7 +14,7 @@ $(READY): requirements.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
 
-.PHONY: help demo test bench lint format lock clean
+.PHONY: help demo test bench reproduce lint format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ test: $(READY) ## all tests: compiled, then the kernels' again as plain Python
 
 bench: $(READY) ## every benchmark against its rivals (about 25 minutes; QUICK=1 for a short run)
 	@for name in stab growth update catalog spark-match; do $(BIN)/limen bench $$name $(if $(QUICK),--quick) || exit 1; done
+
+reproduce: $(READY) ## the papers' claims, measured: out/reproduce (about 20 minutes; QUICK=1 for a short run)
+	@$(BIN)/limen reproduce $(if $(QUICK),--quick,--full)
 
 lint: $(READY) ## ruff and mypy
 	@$(BIN)/ruff check .

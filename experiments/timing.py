@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from limen.indexes import create
 from limen.indexes.bounded import Paper
@@ -32,6 +33,7 @@ Results = list[tuple[dict[str, Any], dict[str, Any]]]
 ORDERS = ("random", "sorted", "laid")
 BESIDE = {"sorted": "values in order", "laid": "lists laid out", "find": "finding lists alone"}
 IDS = 10_000_000  # that one call may return
+MOST, FEWEST = 20_000_000, 1000  # ids that a round of searches may return, but so many searches
 ROUNDS, LONG = 5, 10.0  # rounds, and seconds after which three are enough
 
 
@@ -94,18 +96,19 @@ def measured(
     indexes = {name: built(name, queries, length) for name in names}
     some = queries.xs[:: max(1, len(queries.xs) // 256)]
     hits = float(indexes[names[0]].count_many(some).mean())
+    values = queries.xs[: max(FEWEST, int(MOST / max(hits, 1)))]
     papers = {name: index for name, index in indexes.items() if isinstance(index, Paper)}
     found: dict[str, Any] = {}
     for order in ORDERS:
-        xs = np.sort(queries.xs) if order == "sorted" else queries.xs
+        xs = np.sort(values) if order == "sorted" else values
         if order == "laid":
             for index in papers.values():
                 index.compact()
         calls = {name: _searching(index.stab_many, xs, hits) for name, index in indexes.items()}
         found[order] = _in_turn(calls, len(xs))
     if find:
-        calls = {name: _searching(i.lists_many, queries.xs, 1) for name, i in papers.items()}
-        found["find"] = _in_turn(calls, len(queries.xs))
+        calls = {name: _searching(i.lists_many, values, 1) for name, i in papers.items()}
+        found["find"] = _in_turn(calls, len(values))
     sizes = {name: _bytes(index, len(queries.lo)) for name, index in indexes.items()}
     return {"hits": hits, "sizes": sizes, **found}
 
@@ -202,7 +205,7 @@ LOOKS = {
     "lci-bv": ("LCI-BV", PURPLE, "D"),
     "lci-bv-dt": ("LCI-BV(DT)", GREEN, "P"),
     "sci": ("SCI", BLACK, "X"),
-    "sci-bc": ("SCI-BC", PURPLE, "D"),
+    "sci-bc": ("SCI-BC", VERMILION, "h"),
     "cei-plain": ("CEI", BLUE, "o"),
     "is-list": ("IS-lists", VERMILION, "*"),
     "cei": ("Limen's CEI", BLACK, "."),
@@ -240,6 +243,16 @@ def doubling(axes: Axes, ticks: Sequence[float], label: str) -> None:
     axes.set_xticks(list(ticks), [short(tick) for tick in ticks], rotation=0, fontsize=9)
     axes.minorticks_off()
     axes.set_xlabel(label)
+
+
+def logarithmic(axes: Axes) -> None:
+    """A logarithmic vertical axis with plain numbers on it."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    steps = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def model_mb(

@@ -12,6 +12,7 @@ from ..timing import (
     doubling,
     half_open,
     lines,
+    logarithmic,
     measured,
     microseconds,
     model_mb,
@@ -122,6 +123,6 @@ def draw(parameters: dict[str, Any], results: Results, figure: Any) -> None:
     left.set_ylabel("index storage (MB)")
     right.set_ylabel("average search time (µs)")
     for axes in (left, right):
-        axes.set_yscale("log")
+        logarithmic(axes)
         doubling(axes, parameters["widths"], "maximum query width W")
     right.legend(fontsize=9)

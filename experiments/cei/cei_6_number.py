@@ -11,6 +11,7 @@ from ..timing import (
     doubling,
     half_open,
     lines,
+    logarithmic,
     measured,
     microseconds,
     model_mb,
@@ -30,7 +31,7 @@ PAPER = (
 SCALES = {
     "full": {
         "scale": "the paper's: W = 200, L = 16, r = 1,048,576 and 65,536, n = 5,000..640,000, "
-        "50,000 searches",
+        "50,000 searches, fewer where they would report more than 20,000,000 ids",
         "r": [1_048_576, 65_536],
         "w": 200,
         "L": 16,
@@ -159,6 +160,6 @@ def draw(parameters: dict[str, Any], results: Results, figure: Any) -> None:
         top.set_ylabel("index storage (MB)")
         low.set_ylabel("average search time (µs)")
         for axes in (top, low):
-            axes.set_yscale("log")
+            logarithmic(axes)
         doubling(low, parameters["sizes"], "number of queries n")
     panels[1][0].legend(fontsize=9)

@@ -6,7 +6,17 @@ from typing import Any
 
 from limen.reproduce import Check, Verdict
 
-from ..timing import Results, doubling, half_open, lines, measured, microseconds, ns, number
+from ..timing import (
+    Results,
+    doubling,
+    half_open,
+    lines,
+    logarithmic,
+    measured,
+    microseconds,
+    ns,
+    number,
+)
 
 CLAIM = "CEI-7"
 PAPER = (
@@ -113,9 +123,9 @@ def draw(parameters: dict[str, Any], results: Results, figure: Any) -> None:
     lines(right, microseconds(results, names, "n"), named=NAMES)
     for line in right.get_lines()[before:]:
         line.set_label("_")
-    right.set_title("search: finding lists (dashed), and with the report")
+    right.set_title("finding lists (dashed), and the whole search")
     right.set_ylabel("average time (µs)")
     for axes in (left, right):
-        axes.set_yscale("log")
+        logarithmic(axes)
         axes.legend(fontsize=9)
         doubling(axes, parameters["sizes"], "number of queries n")

@@ -11,7 +11,7 @@ LARGE = ["lci-bc", "lci-bv", "lci-bv-dt", "is-list"]  # the others need too much
 SCALES: dict[str, dict[str, Any]] = {
     "full": {
         "scale": "the paper's: R = 5,000 and 250,000, W = 200, L = 128, n = 1,000..1,024,000, "
-        "10,000 searches",
+        "10,000 searches, fewer where they would report more than 20,000,000 ids",
         "r": [5000, 250_000],
         "w": 200,
         "L": 128,

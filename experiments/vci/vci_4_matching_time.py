@@ -6,7 +6,7 @@ from typing import Any
 
 from limen.reproduce import Verdict
 
-from ..timing import Results, doubling, lines, microseconds, ns, number, ratio, slower
+from ..timing import Results, doubling, lines, logarithmic, microseconds, ns, number, ratio, slower
 from . import sweep
 
 CLAIM = "VCI-4"
@@ -96,6 +96,6 @@ def draw(parameters: dict[str, Any], results: Results, figure: Any) -> None:
         lines(axes, microseconds(mine, [*sweep.names(parameters, {"R": r}), "cei"], "n"))
         axes.set_title(f"Fig. 6({part}): matching time, R = {r:,}")
         axes.set_ylabel("average event matching time (µs)")
-        axes.set_yscale("log")
+        logarithmic(axes)
         doubling(axes, parameters["sizes"][::2], "number of queries n")
         axes.legend(fontsize=8.5)

@@ -9,7 +9,7 @@ import numpy as np
 
 from limen.reproduce import Check, Verdict
 
-from ..timing import Results, closed, doubling, lines, model_mb, number, span, storage
+from ..timing import Results, closed, doubling, lines, logarithmic, model_mb, number, span, storage
 from . import sweep
 
 CLAIM = "VCI-5"
@@ -119,7 +119,7 @@ def draw(parameters: dict[str, Any], results: Results, figure: Any) -> None:
         lines(axes, model_mb(mine, sweep.names(parameters, {"R": r}), "n"))
         axes.set_title(f"Fig. 7({part}): storage, R = {r:,}")
         axes.set_ylabel("storage cost (MB)")
-        axes.set_yscale("log")
+        logarithmic(axes)
         doubling(axes, parameters["sizes"][::2], "number of queries n")
         for n, label in ((32_000, "Dlist"), (128_000, "IS-lists")) if part == "a" else ():
             at = n * parameters["sizes"][0] / 1000

@@ -38,7 +38,7 @@ def take(kernel: ModuleType, ix: id_lists.Constructs, who: int, lo: int, hi: int
 
 
 def search(
-    kernel: ModuleType, ix: id_lists.Constructs, mode: int, room: int = 0
+    kernel: ModuleType, ix: id_lists.Constructs, mode: int, room: int = 64
 ) -> list[list[int]] | list[int]:
     """What every position finds; with too little room, in several goes."""
     xs = np.arange(ix.r)
@@ -49,6 +49,7 @@ def search(
             break
         out = np.concatenate([out[: offsets[done]], np.empty(room, np.int32)])
     if mode != id_lists.REPORT:
+        assert mode == id_lists.COUNT or all(ix.head[label] != 0 for label in out[: offsets[-1]])
         return np.diff(offsets).tolist()
     return [sorted(out[a:b].tolist()) for a, b in itertools.pairwise(offsets)]
 

@@ -27,33 +27,40 @@ class ListSearch:
 
     def stab_many(self, xs: I64) -> Hits:
         xs = plain(xs, np.int64)
-        n = len(xs)
-        some = plain(xs[:: max(1, n // FEW)], np.int64)
-        per_value = float(self._totals(some, COUNT).mean()) if n else 0.0
-        offsets = self._offsets.empty(n + 1)[: n + 1]
-        offsets[0] = 0
-        out = self._ids.empty(int(1.1 * per_value * n) + 1024)
+        some = plain(xs[:: max(1, len(xs) // FEW)], np.int64)
+        each = float(self.count_many(some).mean()) if len(xs) else 0.0
+        return self._found(xs, REPORT, each)
+
+    def lists_many(self, xs: I64) -> I32:
+        """How many lists that are not empty each value finds: the search without the report."""
+        return self._differences(self._found(plain(xs, np.int64), FIND, 8)[0])
+
+    def _found(self, xs: I64, mode: int, each: float) -> Hits:
+        """What the values find, about so much each."""
+        offsets = self._begun(len(xs))
+        out = self._ids.empty(int(1.1 * each * len(xs)) + 1024)
         done = 0
         while True:
-            done = self._search(xs, done, offsets, out, REPORT)
-            if done == n:
+            done = self._search(xs, done, offsets, out, mode)
+            if done == len(xs):
                 return offsets, out[: offsets[-1]]
             larger = np.empty(2 * len(out), np.int32)
             larger[: offsets[done]] = out[: offsets[done]]
             out = larger
 
     def count_many(self, xs: I64) -> I32:
-        return self._totals(plain(xs, np.int64), COUNT)
+        xs = plain(xs, np.int64)
+        offsets = self._begun(len(xs))
+        self._search(xs, 0, offsets, _NO_I32, COUNT)
+        return self._differences(offsets)
 
-    def lists_many(self, xs: I64) -> I32:
-        """How many lists that are not empty each value finds: the search without the report."""
-        return self._totals(plain(xs, np.int64), FIND)
-
-    def _totals(self, xs: I64, mode: int) -> I32:
-        n = len(xs)
-        offsets = self._offsets.empty(n + 1)[: n + 1]
+    def _begun(self, n: int) -> I64:
+        offsets: I64 = self._offsets.empty(n + 1)[: n + 1]
         offsets[0] = 0
-        self._search(xs, 0, offsets, _NO_I32, mode)
+        return offsets
+
+    def _differences(self, offsets: I64) -> I32:
+        n = len(offsets) - 1
         found: I32 = self._counts.empty(n)[:n]
         np.subtract(offsets[1:], offsets[:-1], out=found, casting="same_kind")
         return found

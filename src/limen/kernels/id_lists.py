@@ -36,7 +36,11 @@ from limen.kernels.memory import I32, I64
 U64 = npt.NDArray[np.uint64]
 
 USED, FREE, HELD = 0, 1, 2  # of `state`: entries begun, first one to use again, entries in lists
-FIND, COUNT, REPORT = 0, 1, 2  # what a search adds up: lists that are not empty, ids; or writes ids
+FIND, COUNT, REPORT = (
+    0,
+    1,
+    2,
+)  # a search writes the labels of lists with ids, counts ids, writes ids
 
 
 class Layout(NamedTuple):
@@ -159,7 +163,7 @@ def _pull(ix: Constructs, label: int, who: int) -> None:
 
 @leaf
 def report(ix: Constructs, label: int, at_end: bool, mode: int, out: I32, o: int) -> int:
-    """Add the ids of a list to the o found so far; -1 if there is no room for them.
+    """Add the ids of a list (or its label) to the o found so far; -1 if there is no room for them.
 
     `at_end`: the value is the last position of the construct.
     """
@@ -167,6 +171,9 @@ def report(ix: Constructs, label: int, at_end: bool, mode: int, out: I32, o: int
     if entry == 0:
         return o
     if mode == FIND:
+        if o == len(out):
+            return -1
+        out[o] = label
         return o + 1
     while entry != 0:
         who = ix.entries[entry, 0]

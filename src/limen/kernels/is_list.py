@@ -524,10 +524,13 @@ def _lower_markers(ix: Arrays, x: int, levels: I8) -> None:
 
 
 @leaf
-def _collect(entries: I32, entry: int, mode: int, out: I32, o: int) -> int:
-    """Add the ids of a list to the o found so far; -1 if there is no room for them."""
-    if mode == FIND:
-        return o + (entry != 0)
+def _collect(entries: I32, entry: int, label: int, mode: int, out: I32, o: int) -> int:
+    """Add the ids of a list (or its label) to the o found so far; -1 if there is no room for them."""
+    if mode == FIND and entry != 0:
+        if o == len(out):
+            return -1
+        out[o] = label
+        return o + 1
     while entry != 0:
         if mode == REPORT:
             if o == len(out):
@@ -542,8 +545,9 @@ def _collect(entries: I32, entry: int, mode: int, out: I32, o: int) -> int:
 def search(ix: Arrays, xs: I64, start: int, offsets: I64, out: I32, mode: int) -> int:
     """Find the ranges over each value from `start` on, of which offsets[start] is given.
 
-    offsets[i + 1] is the running total after xs[i]: of lists that are not empty (FIND), or of ids
-    (COUNT), which REPORT also writes to out. Returns the first value for which room was lacking.
+    offsets[i + 1] is the running total after xs[i], of ids (COUNT), which REPORT also writes to out,
+    or of lists that are not empty (FIND), of which the slot is written, or ~node for the node's own.
+    Returns the first value for which room was lacking.
     """
     key, slot, forward, marks, entries = ix.key, ix.slot, ix.forward, ix.marks, ix.entries
     top = ix.state[TOP]
@@ -557,9 +561,10 @@ def search(ix: Arrays, xs: I64, start: int, offsets: I64, out: I32, mode: int) -
                 x = y
                 y = forward[slot[x] + level]
             if y != 0 and key[y] == k:  # lower edges end there too
-                o = _collect(entries, ix.eq[y], mode, out, o)
+                o = _collect(entries, ix.eq[y], ~y, mode, out, o)
                 break
-            o = _collect(entries, marks[slot[x] + level], mode, out, o)
+            at = slot[x] + level
+            o = _collect(entries, marks[at], at, mode, out, o)
             if o < 0:
                 break
         if o < 0:
