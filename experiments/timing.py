@@ -1,4 +1,4 @@
-"""What the timed claims share: the papers' queries, several indexes measured in turn, their pictures.
+"""What the timed claims share: the papers' queries, and several indexes measured in turn.
 
 All indexes of a case hold the same queries and are searched for the same values in the same run, one
 after the other, several rounds of it; a comparison is the median of the ratios within the rounds, with
@@ -14,24 +14,17 @@ list costs a wait for memory at each entry, which the papers' machines hardly kn
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from limen.indexes import create
 from limen.indexes.bounded import Paper
 from limen.indexes.registry import takes_length
-from limen.plotting.style import BLUE, GREEN, GREY, ORANGE, VERMILION, short
-from limen.reproduce import Check
 
-Results = list[tuple[dict[str, Any], dict[str, Any]]]
 ORDERS = ("random", "sorted", "laid")
-BESIDE = {"sorted": "values in order", "laid": "lists laid out", "find": "finding lists alone"}
 IDS = 10_000_000  # that one call may return
 MOST, FEWEST = 20_000_000, 1000  # ids that a round of searches may return, but so many searches
 ROUNDS, LONG = 5, 10.0  # rounds, and seconds after which three are enough
@@ -137,138 +130,3 @@ def _in_turn(calls: dict[str, Callable[[], None]], values: int) -> dict[str, lis
             call()
             times[name].append((time.perf_counter() - begin) / values * 1e9)
     return times
-
-
-class Ratio(NamedTuple):
-    middle: float
-    least: float
-    most: float
-
-    def __str__(self) -> str:
-        return f"{number(self.middle)} ({number(self.least)}..{number(self.most)})"
-
-
-def ratio(result: dict[str, Any], of: str, to: str, order: str = "random") -> Ratio:
-    """How many times as long a search of one takes as one of the other."""
-    pairs = zip(result[order][of], result[order][to], strict=True)
-    ratios = [a / b for a, b in pairs]
-    return Ratio(statistics.median(ratios), min(ratios), max(ratios))
-
-
-def slower(says: str, paper: str, results: Sequence[dict[str, Any]], slow: str, fast: str) -> Check:
-    """A check that one index takes longer than another at every point.
-
-    It holds if that is so as in the paper, in direction if it is so for most of the points or wherever
-    the lists are laid out.
-    """
-    times = {
-        order: [ratio(result, slow, fast, order).middle for result in results]
-        for order in (*ORDERS, "find")
-        if all(slow in result.get(order, ()) for result in results)
-    }
-    usual, laid = times["random"], times["laid"]
-    told = ", ".join(number(t) for t in usual)
-    beside = "; ".join(
-        f"{BESIDE[order]} {span(times[order])}" for order in times if order in BESIDE
-    )
-    return Check.of(
-        says,
-        all(t > 1 for t in usual),
-        paper,
-        f"{LOOKS[slow][0]} / {LOOKS[fast][0]}: {told} ({beside})",
-        direction=sum(t > 1 for t in usual) > len(usual) / 2 or all(t > 1 for t in laid),
-    )
-
-
-def ns(result: dict[str, Any], name: str, order: str = "random") -> float:
-    return statistics.median(result[order][name])
-
-
-def span(values: Iterable[float]) -> str:
-    """The least and the greatest of some numbers, in short."""
-    found = list(values)
-    return f"{number(min(found))} to {number(max(found))}"
-
-
-def number(value: float) -> str:
-    return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
-
-
-# -- pictures ------------------------------------------------------------------------------------
-
-PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#2B3138"
-LOOKS = {
-    "ui": ("UI", GREY, "s"),
-    "dlist": ("Dlist", GREY, "s"),
-    "lci": ("LCI", ORANGE, "^"),
-    "lci-bc": ("LCI-BC", SKY, "v"),
-    "lci-bv": ("LCI-BV", PURPLE, "D"),
-    "lci-bv-dt": ("LCI-BV(DT)", GREEN, "P"),
-    "sci": ("SCI", BLACK, "X"),
-    "sci-bc": ("SCI-BC", VERMILION, "h"),
-    "cei-plain": ("CEI", BLUE, "o"),
-    "is-list": ("IS-lists", VERMILION, "*"),
-    "cei": ("Limen's CEI", BLACK, "."),
-}
-
-
-def lines(
-    axes: Axes,
-    points: Sequence[tuple[float, dict[str, float]]],
-    *,
-    named: dict[str, str] | None = None,
-) -> None:
-    """A line an index, over the values of x; an index may be missing at some of them."""
-    for name in LOOKS:
-        mine = [(x, values[name]) for x, values in points if name in values]
-        if mine:
-            label, colour, marker = LOOKS[name]
-            xs, ys = zip(*mine, strict=True)
-            dashed = "--" if name == "cei" else "-"
-            axes.plot(
-                xs,
-                ys,
-                dashed,
-                color=colour,
-                marker=marker,
-                ms=5,
-                lw=1.5,
-                label=(named or {}).get(name, label),
-            )
-
-
-def doubling(axes: Axes, ticks: Sequence[float], label: str) -> None:
-    """A logarithmic axis with these values on it."""
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(list(ticks), [short(tick) for tick in ticks], rotation=0, fontsize=9)
-    axes.minorticks_off()
-    axes.set_xlabel(label)
-
-
-def logarithmic(axes: Axes) -> None:
-    """A logarithmic vertical axis with plain numbers on it."""
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    steps = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
-    axes.yaxis.set_major_locator(LogLocator(subs=steps))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def model_mb(
-    results: Results, names: Sequence[str], x: str
-) -> list[tuple[float, dict[str, float]]]:
-    """Storage by the papers' count, in MB."""
-    return [
-        (case[x], {n: result["sizes"][n]["model"] / 1e6 for n in names if n in result["sizes"]})
-        for case, result in results
-    ]
-
-
-def microseconds(
-    results: Results, names: Sequence[str], x: str, order: str = "random"
-) -> list[tuple[float, dict[str, float]]]:
-    return [
-        (case[x], {n: ns(result, n, order) / 1000 for n in names if n in result[order]})
-        for case, result in results
-    ]

@@ -7,13 +7,11 @@ from typing import Any
 
 from limen.reproduce import Check, Verdict
 
-from ..timing import (
+from ..judging import (
     Results,
     doubling,
-    half_open,
     lines,
     logarithmic,
-    measured,
     microseconds,
     model_mb,
     ns,
@@ -22,6 +20,7 @@ from ..timing import (
     slower,
     span,
 )
+from ..timing import half_open, measured
 
 CLAIM = "CEI-4"
 PAPER = (

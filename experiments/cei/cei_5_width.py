@@ -6,20 +6,19 @@ from typing import Any
 
 from limen.reproduce import Check, Verdict
 
-from ..timing import (
+from ..judging import (
     LOOKS,
     Results,
     doubling,
-    half_open,
     lines,
     logarithmic,
-    measured,
     microseconds,
     model_mb,
     number,
     ratio,
     slower,
 )
+from ..timing import half_open, measured
 
 CLAIM = "CEI-5"
 PAPER = (

@@ -6,13 +6,11 @@ from typing import Any
 
 from limen.reproduce import Check, Verdict
 
-from ..timing import (
+from ..judging import (
     Results,
     doubling,
-    half_open,
     lines,
     logarithmic,
-    measured,
     microseconds,
     model_mb,
     number,
@@ -21,6 +19,7 @@ from ..timing import (
     slower,
     span,
 )
+from ..timing import half_open, measured
 
 CLAIM = "CEI-6"
 PAPER = (

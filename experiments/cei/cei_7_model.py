@@ -6,17 +6,16 @@ from typing import Any
 
 from limen.reproduce import Check, Verdict
 
-from ..timing import (
+from ..judging import (
     Results,
     doubling,
-    half_open,
     lines,
     logarithmic,
-    measured,
     microseconds,
     ns,
     number,
 )
+from ..timing import half_open, measured
 
 CLAIM = "CEI-7"
 PAPER = (

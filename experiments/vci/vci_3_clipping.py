@@ -6,7 +6,15 @@ from typing import Any
 
 from limen.reproduce import Check, Verdict
 
-from ..timing import Results, closed, doubling, lines, logarithmic, number, span, storage
+from ..judging import (
+    Results,
+    doubling,
+    lines,
+    logarithmic,
+    number,
+    span,
+)
+from ..timing import closed, storage
 
 CLAIM = "VCI-3"
 PAPER = (

@@ -9,7 +9,16 @@ import numpy as np
 
 from limen.reproduce import Check, Verdict
 
-from ..timing import Results, closed, doubling, lines, logarithmic, model_mb, number, span, storage
+from ..judging import (
+    Results,
+    doubling,
+    lines,
+    logarithmic,
+    model_mb,
+    number,
+    span,
+)
+from ..timing import closed, storage
 from . import sweep
 
 CLAIM = "VCI-5"

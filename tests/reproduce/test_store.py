@@ -71,7 +71,12 @@ def test_whatever_could_change_it_makes_it_absent(tmp_path, experiments, monkeyp
     for other in ('"x": 1', '"x": 2'), ("def run", "Y = 1\n\n\ndef run"), ("def run", "def run("):
         (experiments / "cei" / "a.py").write_text(MODULE.replace(*other))
         assert not found()
-    for other in ("subplots()", "clear()"), ("says so", "says more"), ("A title", "Another"):
+    for other in (
+        ("subplots()", "clear()"),
+        ("says so", "says more"),
+        ("A title", "Another"),
+        ("CLAIM =", "from ..judging import lines\n\nCLAIM ="),
+    ):
         (experiments / "cei" / "a.py").write_text(MODULE.replace(*other))
         assert found()
     monkeypatch.setattr(store, "version", lambda name: f"{name} of another day")

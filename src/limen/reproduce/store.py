@@ -4,7 +4,8 @@ A file a case, OUT/<scale>/<claim>/<digest>/<case>.json, and it is there whole o
 covers whatever could change a result (the parameters, the sources of limen, what the claim's module
 measures and what experiments share, the versions of numpy and numba): results of anything else count
 as absent, and go when the claim has been measured anew. A damaged file is absent too. How results
-are judged and drawn is not covered: that is done anew every time.
+are judged and drawn (`verdict`, `draw`, experiments/judging.py) is not covered: that is done anew
+every time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import NamedTuple
 from limen.reproduce.claim import Case, Claim, Parameters, Result
 
 SOURCES = Path(__file__).parents[1]
-NOT_MEASURED = {"_benchmarks", "_experiments", "cli", "plotting", "reproduce"}
+NOT_MEASURED = {"_benchmarks", "_experiments", "cli", "plotting", "reproduce", "judging.py"}
 JUDGING = {"PAPER", "verdict", "draw"}  # of a claim's module
 
 
@@ -113,7 +114,8 @@ def _measuring(path: Path) -> str:
         if isinstance(node, ast.Assign):
             names = {target.id for target in node.targets if isinstance(target, ast.Name)}
         prose = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not prose and not names & JUDGING:
+        beside = isinstance(node, ast.ImportFrom) and node.module == "judging"
+        if not prose and not beside and not names & JUDGING:
             kept.append(ast.unparse(node))
     return "\n".join(kept)
 
