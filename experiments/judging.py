@@ -5,6 +5,7 @@ Results are those of `timing.py`: by order and index the times of the rounds, an
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -20,8 +21,10 @@ TOLD = {
     "random": "with the report",
     "sorted": "values in order",
     "laid": "lists laid out",
+    "single": "a call for each value",
     "find": "finding lists alone",
 }
+TIE = 1.02  # what is less apart is not told apart here
 
 
 class Ratio(NamedTuple):
@@ -47,10 +50,14 @@ def slower(
     slow: str,
     fast: str,
     judged: str = "random",
+    *,
+    least: float = TIE,
+    most: float = math.inf,
 ) -> Check:
     """A check that one index takes longer than another at every point, in the order that is judged.
 
-    It holds in direction if it is so for most of the points, or wherever the lists are laid out.
+    At the last point it must be `least` times as long, and nowhere more than `most` times. It holds in
+    direction if it is so at most of the points.
     """
     times = {
         order: [ratio(result, slow, fast, order).middle for result in results]
@@ -58,14 +65,13 @@ def slower(
         if all(slow in result.get(order, ()) for result in results)
     }
     usual = times.pop(judged)
-    laid = times["laid"] if judged == "random" else usual
     beside = "; ".join(f"{TOLD[order]} {span(times[order])}" for order in times)
     return Check.of(
         says,
-        all(t > 1 for t in usual),
+        all(TIE < t <= most for t in usual) and usual[-1] >= least,
         paper,
         f"{LOOKS[slow][0]} / {LOOKS[fast][0]}: {', '.join(map(number, usual))} ({beside})",
-        direction=sum(t > 1 for t in usual) > len(usual) / 2 or all(t > 1 for t in laid),
+        direction=sum(t > TIE for t in usual) > len(usual) / 2,
     )
 
 
@@ -80,7 +86,7 @@ def span(values: Iterable[float]) -> str:
 
 
 def number(value: float) -> str:
-    return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+    return f"{value:.3g}" if value < 10 else f"{value:,.0f}"
 
 
 # -- pictures ------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ Measured are three orders. "random": the values in random order and the entries 
 insertion has put them, as in the papers. "sorted": the same with the values in order. "laid": the
 values in random order again, but every list in one stretch of memory (`compact`): today following a
 list costs a wait for memory at each entry, which the papers' machines hardly knew, and this takes it out.
+Then "single": a call of Python's for every value, lists laid out. And on demand "find": the lists are
+found, but not followed.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from limen.indexes.registry import takes_length
 
 ORDERS = ("random", "sorted", "laid")
 IDS = 10_000_000  # that one call may return
+SINGLE = 200  # values that are also searched for with a call each
 MOST, FEWEST = 20_000_000, 1000  # ids that a round of searches may return, but so many searches
 ROUNDS, LONG = 5, 10.0  # rounds, and seconds after which three are enough
 
@@ -99,11 +102,22 @@ def measured(
                 index.compact()
         calls = {name: _searching(index.stab_many, xs, hits) for name, index in indexes.items()}
         found[order] = _in_turn(calls, len(xs))
+    calls = {name: _one_by_one(index.stab, values[:SINGLE]) for name, index in indexes.items()}
+    found["single"] = _in_turn(calls, SINGLE)
     if find:
         calls = {name: _searching(i.lists_many, values, 1) for name, i in papers.items()}
         found["find"] = _in_turn(calls, len(values))
     sizes = {name: _bytes(index, len(queries.lo)) for name, index in indexes.items()}
     return {"hits": hits, "sizes": sizes, **found}
+
+
+def _one_by_one(search: Callable[[Any], Any], xs: np.ndarray) -> Callable[[], None]:
+    def call() -> None:
+        for x in values:
+            search(x)
+
+    values = xs.tolist()
+    return call
 
 
 def _searching(search: Callable[[Any], Any], xs: np.ndarray, hits: float) -> Callable[[], None]:

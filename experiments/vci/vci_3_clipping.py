@@ -38,6 +38,7 @@ SCALES = {
     },
 }
 SCHEMES = ["sci", "lci", "sci-bc", "lci-bc", "lci-bv"]
+CLIPPED = ["sci", "lci"]
 HARD_TO_TELL = 0.02  # of the highest line at that L, on one scale with it
 
 
@@ -77,7 +78,9 @@ def verdict(parameters: dict[str, Any], results: Results) -> Verdict:
     checks = [
         Check.of(
             "clipping is critically important for SCI and LCI",
-            below("sci-bc", "sci", results) and below("lci-bc", "lci", results),
+            below("sci-bc", "sci", results)
+            and below("lci-bc", "lci", results)
+            and all(size(results[-1][1], n) > 5 * size(results[-1][1], f"{n}-bc") for n in CLIPPED),
             "far lower",
             f"SCI / SCI-BC {saved('sci')}, LCI / LCI-BC {saved('lci')} times",
         ),

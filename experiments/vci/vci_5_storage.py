@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,10 @@ PAPER = (
     "IS-lists near 128,000; LCI-BC and LCI-BV(DT) stay below IS-lists. At R = 250,000 IS-lists need less "
     "while n is small and more as n grows."
 )
-SCALES = sweep.SCALES
+SCALES = {
+    scale: {**parameters, "scale": re.sub(r", [\d,]+ searches.*", "", parameters["scale"])}
+    for scale, parameters in sweep.SCALES.items()
+}
 cases = sweep.cases
 
 

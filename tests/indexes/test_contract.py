@@ -296,6 +296,7 @@ def test_a_closed_range_may_be_a_point_and_a_half_open_one_may_not(name: str) ->
         (0, "length 0 is not a power of two"),
         (-4, "length -4 is not a power of two"),
         (8.0, "length 8.0 is not an integer"),
+        ("8", "length '8' is not an integer"),
         (64, "length 64 is larger than the domain, which has 59 values"),
     ],
 )

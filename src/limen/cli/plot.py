@@ -115,13 +115,14 @@ def searches(
 def _two_integers(option: str, text: str) -> tuple[int, int]:
     from limen.model import LimenError
 
-    first, colon, last = text.partition(":")
+    first, _, last = text.partition(":")
     try:
-        if colon:
-            return int(first), int(last)
+        ends = int(first), int(last)
     except ValueError:
-        pass
-    raise LimenError(f"{option} {text}: two integers are needed, such as 3:22")
+        raise LimenError(f"{option} {text}: two integers are needed, such as 3:22") from None
+    if ends[0] > ends[1]:
+        raise LimenError(f"{option} {text}: {ends[0]} is above {ends[1]}")
+    return ends
 
 
 def _check_output(output: Path) -> None:

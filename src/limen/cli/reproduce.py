@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -122,6 +123,9 @@ def _run(
         import matplotlib  # noqa: F401
     except ImportError:
         raise ValueError("limen reproduce needs matplotlib: pip install 'limen[plot]'") from None
+    store.out.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=store.out):  # not after the first case that it cannot be written
+        pass
     from limen.reproduce import runner
     from limen.reproduce.report import duration, figure_of, write_report
 

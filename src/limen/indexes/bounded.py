@@ -8,7 +8,8 @@ the beginning of the domain. Bad input has one answer, whatever the index: what 
 
 - a query that is not wholly within the domain: ValueError that names it, nothing is changed;
 - [x, x] is the point x; [x, x) holds nothing and is refused with a ValueError;
-- a value outside the domain, NaN and the infinities: no query contains them, they find nothing;
+- a value outside the domain, NaN and the infinities: no query contains them, they find nothing; an
+  integer that is no int64 is a ValueError all the same;
 - a real value where ends are closed: ValueError, as for everything that is not an integer.
 """
 
@@ -126,7 +127,10 @@ class Paper(Bounded):
         >>> create("sci", domain=range(7), length=4).pieces(0, 6)
         [(3, 0, 4), (17, 4, 6)]
         """
-        _, first, last = self._positions(np.array([0]), np.array([lo]), np.array([hi]))
+        try:
+            _, first, last = self._positions(np.array([0]), np.array([lo]), np.array([hi]))
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix("id 0: ")) from None
         return [
             (label, a + self._origin, b + self._origin)
             for label, a, b in self._paper.pieces(int(first[0]), int(last[0]))

@@ -44,12 +44,12 @@ class Constructs(ListSearch):
                 f"{self._layout.heads:,} lists"
             )
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        bitmap = self._layout.rows * self._layout.bits // 8
-        if bitmap > memory:
+        needed = 4 * self._layout.heads + self._layout.rows * self._layout.bits // 8
+        if needed > memory:
             raise ValueError(
-                f"a domain of {r:,} values is too large for {self.name}: its bitmaps would take "
-                f"{bitmap / 2**30:,.0f} GiB, and there are {memory / 2**30:,.0f}; "
-                f"clipped ones ({self.name}-bc) are smaller"
+                f"a domain of {r:,} values is too large for {self.name}, which would take "
+                f"{needed / 2**30:,.0f} GiB empty, and there are {memory / 2**30:,.0f}; shorter "
+                "constructs, or lci-bv-dt or cei-plain, take less"
             )
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import ModuleType
 
@@ -94,8 +95,10 @@ def _size(domain: range) -> int:
 def _checked_length(length: int | None, domain: range) -> int:
     if length is None:
         return min(USUAL_LENGTH, 1 << (_size(domain).bit_length() - 1))
-    if not isinstance(length, int) or isinstance(length, bool):
-        raise ValueError(f"length {length!r} is not an integer")
+    try:
+        length = operator.index(length)
+    except TypeError:
+        raise ValueError(f"length {length!r} is not an integer") from None
     if length < 1 or length & (length - 1):
         raise ValueError(f"length {length} is not a power of two")
     if length > _size(domain):
