@@ -42,8 +42,8 @@ def verdict(parameters: dict[str, Any], results: Results) -> Verdict:
         found = []
         for where, some in ((here, moderate), (there, large)):
             if all(name in some[0]["random"] for name in (slow, fast)):
-                says = f"{where}: {LOOKS[slow][0]} than {LOOKS[fast][0]}"
-                says = says.replace(" than", f" takes {than} than", 1)
+                take = "take" if slow == "is-list" else "takes"
+                says = f"{where}: {LOOKS[slow][0]} {take} {than} than {LOOKS[fast][0]}"
                 for order, how in (("random", "with the report"), ("find", "to find the lists")):
                     found.append(slower(f"{says}, {how}", paper, some, slow, fast, order, **limits))
         return found
@@ -81,9 +81,10 @@ def verdict(parameters: dict[str, Any], results: Results) -> Verdict:
         "too, and the paper's order of the two turns round. The IS-lists of the paper are a C++ program "
         "of others; here they keep their markers in the same lists as the rest. Limen's own index "
         f"takes {number(ns(last, 'cei') / 1000)} µs with the report at {here} and n = {sizes[-1]:,} in a "
-        f"batch, {number(ns(last, 'cei', 'single') / 1000)} µs with a call of Python's for each value, "
-        f"IS-lists {number(ns(last, 'is-list') / 1000)} and "
-        f"{number(ns(last, 'is-list', 'single') / 1000)} µs.",
+        f"batch, {number(ns(last, 'cei', 'single') / 1000)} µs with a call of Python's for each value; "
+        f"IS-lists {number(ns(last, 'is-list') / 1000)} µs, laid out "
+        f"{number(ns(last, 'is-list', 'laid') / 1000)} in a batch and "
+        f"{number(ns(last, 'is-list', 'single') / 1000)} with single calls.",
     )
 
 
