@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from limen.kernels.compiled import loop
-from limen.kernels.containment import best_partition
+from limen.kernels.containment import decompose_into
 from limen.kernels.id_lists import Constructs, Layout, cut, every, report
 from limen.kernels.memory import I32, I64
 
@@ -54,16 +54,7 @@ def decompose(ix: Constructs, lo: I64, hi: I64, start: int, offsets: I64, pieces
             return i
         begin = n
         a, b = lo[i], hi[i] + 1 - ix.closed
-        left = ix.length * ((a + ix.length - 1) // ix.length)
-        right = ix.length * (b // ix.length)
-        if left > right:
-            n = best_partition(a, b, right, ix.length, labels, n)
-        else:
-            n = best_partition(a, left, left - ix.length, ix.length, labels, n)
-            for post in range(left, right, ix.length):
-                labels[n] = 2 * post + 1
-                n += 1
-            n = best_partition(right, b, right, ix.length, labels, n)
+        n = decompose_into(a, b, ix.length, labels, n)
         for j in range(begin, n):
             size, local = ix.length, labels[j] % (2 * ix.length)
             while local > 1:

@@ -39,22 +39,24 @@ def best_partition(s: int, e: int, post: int, length: int, labels: I64, n: int) 
     return n
 
 
-@loop
-def decompose(a: int, b: int, length: int, labels: I64) -> int:
-    """Fill `labels` with those of the intervals that make up [a, b); returns how many."""
+@leaf
+def decompose_into(a: int, b: int, length: int, labels: I64, n: int) -> int:
+    """Append to labels[n:] those of the intervals that make up [a, b); returns the new n."""
     left = length * ((a + length - 1) // length)
     right = length * (b // length)
-    n = 0
     if left > right:
         return best_partition(a, b, right, length, labels, n)
-    if a < left:
-        n = best_partition(a, left, left - length, length, labels, n)
+    n = best_partition(a, left, left - length, length, labels, n)
     for post in range(left, right, length):
         labels[n] = 2 * post + 1
         n += 1
-    if right < b:
-        n = best_partition(right, b, right, length, labels, n)
-    return n
+    return best_partition(right, b, right, length, labels, n)
+
+
+@loop
+def decompose(a: int, b: int, length: int, labels: I64) -> int:
+    """Fill `labels` with those of the intervals that make up [a, b); returns how many."""
+    return decompose_into(a, b, length, labels, 0)
 
 
 @loop
