@@ -103,5 +103,5 @@ def draw(parameters: dict[str, Any], results: Results, figure: Any) -> None:
             axes.set_ylabel("event matching time (µs)")
             logarithmic(axes)
         doubling(low, parameters["sizes"][::2], "number of queries n")
-    panels[0][0].legend(fontsize=8.5, ncols=2)
+    panels[0][0].legend(fontsize=8.5, ncols=3, loc="center", bbox_to_anchor=(0.5, 0.3))
     panels[1][1].legend(fontsize=8.5)
