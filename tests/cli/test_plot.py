@@ -14,7 +14,7 @@ import pytest
 
 from limen.indexes import create
 from limen.kernels import lci_bv_dt
-from limen.plotting import pieces
+from limen.plotting import pieces, searches
 
 RNG = np.random.default_rng(5)
 N = 2000
@@ -262,12 +262,12 @@ def test_searches_refusals(run, options, told):
 @pytest.mark.parametrize("ends", ["closed", "half-open"])
 def test_what_a_search_reads_is_what_the_indexes_have(ends):
     drawn = a_scene(ends)
-    lo, hi = pieces.some_queries(drawn, pieces.SEARCHED)
+    lo, hi = pieces.some_queries(drawn, searches.SEARCHED)
     index = create("lci-bv-dt", domain=drawn.domain, length=8, ends=ends)
     index.build(np.arange(len(lo)), lo, hi + (ends == "half-open"))
     distances, _ = lci_bv_dt.distance_table(8, int(ends == "closed"))
     for value in range(32):
-        found = pieces.segment_of(drawn._replace(value=value))
+        found = searches.segment_of(drawn._replace(value=value))
         assert (found.active & found.over).sum() == index.lists_many(np.array([value]))[0]
         labels = found.least + distances
         assert np.flatnonzero(found.over).tolist() == sorted(labels[labels >= 0].tolist())

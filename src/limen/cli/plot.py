@@ -103,12 +103,13 @@ def searches(
 ) -> None:
     """Which bits or lists the four kinds of LCI read to find the queries over a value."""
     _check_output(output)
-    from limen.plotting.pieces import LCI, draw_searches, scene
+    from limen.plotting.pieces import scene
+    from limen.plotting.searches import LCI, draw
 
     first, last = _two_integers("--domain", domain)
     asked = _two_integers("--query", query)
     drawn = scene([LCI], range(first, last + 1), length, ends, asked, value)
-    draw_searches(drawn, output)
+    draw(drawn, output)
     print(f"{output}: a search for {drawn.value:g}")
 
 
