@@ -6,7 +6,9 @@ measured, and not asserted here.
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -34,3 +36,38 @@ def test_a_claim_in_its_quick_form(one: claim.Claim, tmp_path: Path) -> None:
     assert figure_of(outcome, tmp_path).read_bytes()[:4] == b"\x89PNG"
     report = write_report(CLAIMS, [outcome], "quick", tmp_path).read_text(encoding="utf-8")
     assert f'id="{one.id}"' in report
+
+
+@pytest.fixture
+def judging() -> ModuleType:
+    next(one for one in CLAIMS if one.id == "CEI-4").load()
+    return importlib.import_module(f"{claim.PACKAGE}.judging")
+
+
+@pytest.mark.parametrize(
+    ("ratios", "limits", "result"),
+    [
+        ([1.5, 1.2, 3.0], {}, "holds"),
+        ([1.5, 1.01, 3.0], {}, "direction"),  # a tie is no lead
+        ([1.5, 0.9, 0.8], {}, "fails"),
+        ([0.9, 0.8, 0.5], {}, "fails"),
+        ([1.5, 1.2, 1.9], {"least": 2}, "direction"),
+        ([1.5, 1.2, 2.1], {"least": 2}, "holds"),
+        ([1.3, 1.2, 1.1], {"most": 1.5}, "holds"),
+        ([9.0, 1.2, 1.1], {"most": 1.5}, "direction"),
+    ],
+)
+def test_slower(
+    judging: ModuleType, ratios: list[float], limits: dict[str, float], result: str
+) -> None:
+    results = [
+        {"random": {"ui": [r * 50, r * 100, r * 101], "dlist": [50, 100, 101]}} for r in ratios
+    ]
+    check = judging.slower("it is", "so", results, "ui", "dlist", **limits)
+    assert check.result == result
+    assert ", ".join(f"{r:.3g}" for r in ratios) in check.measured
+
+
+def test_a_ratio_is_taken_within_a_round(judging: ModuleType) -> None:
+    result = {"random": {"ui": [10, 40, 90], "dlist": [10, 20, 30]}}
+    assert judging.ratio(result, "ui", "dlist") == (2, 1, 3)
