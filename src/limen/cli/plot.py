@@ -15,6 +15,14 @@ plots = typer.Typer(
     no_args_is_help=True, help="Draw pictures of queries and indexes (needs matplotlib)."
 )
 
+Domain = Annotated[str, typer.Option(help="The least and the greatest value there is.")]
+Length = Annotated[int, typer.Option(help="Of the longest construct, a power of two.")]
+Ends = Annotated[str, typer.Option(help="closed: the query is [LO, HI]; half-open: [LO, HI).")]
+Value = Annotated[
+    float | None, typer.Option(help="The value to search for; the middle of the query.")
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The picture: .png or .svg.")]
+
 
 @plots.callback()
 def _plots() -> None:
@@ -28,9 +36,7 @@ def queries(
         str | None,
         typer.Option(help="The attribute; by default the one that most queries constrain."),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The picture: .png or .svg.")
-    ] = Path("queries.png"),
+    output: Output = Path("queries.png"),
     types: Annotated[
         str | None, typer.Option(help="Types of attributes: price=float64,day=date.")
     ] = None,
@@ -58,19 +64,11 @@ def pieces(
         typer.Argument(help="Indexes, such as lci cei-plain; all that cut queries if none."),
     ] = None,
     query: Annotated[str, typer.Option(help="The query, LO:HI.")] = "3:22",
-    domain: Annotated[
-        str, typer.Option(help="The least and the greatest value there is.")
-    ] = "0:31",
-    length: Annotated[int, typer.Option(help="Of the longest construct, a power of two.")] = 8,
-    ends: Annotated[
-        str, typer.Option(help="closed: the query is [LO, HI]; half-open: [LO, HI).")
-    ] = "half-open",
-    value: Annotated[
-        float | None, typer.Option(help="The value to search for; the middle of the query.")
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The picture: .png or .svg.")
-    ] = Path("pieces.png"),
+    domain: Domain = "0:31",
+    length: Length = 8,
+    ends: Ends = "half-open",
+    value: Value = None,
+    output: Output = Path("pieces.png"),
 ) -> None:
     """What each index cuts a query into, and the lists that a search for a value looks at."""
     _check_output(output)
@@ -87,19 +85,11 @@ def pieces(
 @plots.command()
 def searches(
     query: Annotated[str, typer.Option(help="A query that is in, LO:HI.")] = "3:22",
-    domain: Annotated[
-        str, typer.Option(help="The least and the greatest value there is.")
-    ] = "0:31",
-    length: Annotated[int, typer.Option(help="Of the longest construct, a power of two.")] = 8,
-    ends: Annotated[
-        str, typer.Option(help="closed: the query is [LO, HI]; half-open: [LO, HI).")
-    ] = "half-open",
-    value: Annotated[
-        float | None, typer.Option(help="The value to search for; the middle of the query.")
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The picture: .png or .svg.")
-    ] = Path("searches.png"),
+    domain: Domain = "0:31",
+    length: Length = 8,
+    ends: Ends = "half-open",
+    value: Value = None,
+    output: Output = Path("searches.png"),
 ) -> None:
     """Which bits or lists the four kinds of LCI read to find the queries over a value."""
     _check_output(output)
