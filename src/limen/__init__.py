@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from limen import spark
     from limen.catalog import Catalog
-    from limen.engine import Matched, Matcher, QuarantineWarning, match
+    from limen.engine import (
+        Crossed,
+        Crosser,
+        Matched,
+        Matcher,
+        QuarantineWarning,
+        crossings,
+        match,
+    )
     from limen.model import EventError, LimenError, Query, QueryError, QuerySet, Range
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Catalog",
+    "Crossed",
+    "Crosser",
     "EventError",
     "LimenError",
     "Matched",
@@ -24,11 +34,20 @@ __all__ = [
     "QueryError",
     "QuerySet",
     "Range",
+    "crossings",
     "match",
     "spark",
 ]
 
-_ENGINE = {"Matched", "Matcher", "QuarantineWarning", "match"}
+_ENGINE = {
+    "Crossed",
+    "Crosser",
+    "Matched",
+    "Matcher",
+    "QuarantineWarning",
+    "crossings",
+    "match",
+}
 
 
 def __getattr__(name: str) -> object:

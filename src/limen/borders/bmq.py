@@ -59,11 +59,11 @@ class Crossings(NamedTuple):
 class Places:
     """Where the entities of one stream table are in the lists of one index."""
 
-    def __init__(self, dimensions: int) -> None:
-        self.at = np.zeros((0, dimensions), np.int32)
-        self.groups = np.zeros(0, np.int32)
-        self.size = 0
-        self.old = np.zeros(0, np.bool_)  # found before the index changed
+    def __init__(self, dimensions: int, size: int = 0) -> None:
+        self.at = np.zeros((size, dimensions), np.int32)
+        self.groups = np.zeros(size, np.int32)
+        self.size = size
+        self.old = np.zeros(size, np.bool_)  # not found since the index changed
         self.n_old = 0
         self.stamp = 0  # of the index, at the last batch
 

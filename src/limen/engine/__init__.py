@@ -1,5 +1,15 @@
 """One process: a version of the query set and a batch of events give the results."""
 
+from limen.engine.crosser import Crossed, Crosser
+from limen.engine.crossings import crossings
 from limen.engine.matcher import Matched, Matcher, QuarantineWarning, match
 
-__all__ = ["Matched", "Matcher", "QuarantineWarning", "match"]
+__all__ = [
+    "Crossed",
+    "Crosser",
+    "Matched",
+    "Matcher",
+    "QuarantineWarning",
+    "crossings",
+    "match",
+]

@@ -88,9 +88,11 @@ class NumberCodes(_Table):
 
     def learn(self, values: I64) -> I32:
         """The codes of the values, new ones for new values."""
-        distinct = np.unique(values)
-        self.append(distinct[self.find(distinct) < 0])
-        return self.find(values)
+        codes = self.find(values)
+        if (codes < 0).any():
+            self.append(np.unique(values[codes < 0]))
+            codes = self.find(values)
+        return codes
 
     def find(self, values: I64) -> I32:
         """The codes of the values, -1 for unknown ones."""
@@ -150,10 +152,15 @@ class TextCodes(_Table):
 
     def learn(self, column: pa.Array) -> I32:
         """The codes of the values, new ones for new values."""
-        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        distinct = encoded.dictionary.drop_null().unique()
-        self.append(distinct.filter(pa.array(self.find(distinct) < 0)))
-        return self.find(encoded)
+        codes = self.find(column)
+        new = (codes < 0) & column.is_valid().to_numpy(zero_copy_only=False)
+        if new.any():
+            unknown = column.filter(pa.array(new))
+            if pa.types.is_dictionary(column.type):
+                unknown = unknown.dictionary_decode()
+            self.append(unknown.unique().drop_null())
+            codes = self.find(column)
+        return codes
 
     def find(self, column: pa.Array) -> I32:
         """The codes of the values, -1 for unknown ones."""

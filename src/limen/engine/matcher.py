@@ -45,7 +45,7 @@ from limen.engine.slots import Slots
 from limen.indexes import saved
 from limen.indexes.protocol import Hits
 from limen.kernels.csr import append
-from limen.model import EventError, LimenError, QueryError, QuerySet, type_name
+from limen.model import EventError, LimenError, QuerySet, type_name
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -125,24 +125,10 @@ class Matcher:
         """
         if not len(queries):
             return 0
-        id_type = self._slots.id_type
-        if queries.ids.type != id_type and len(self):
-            raise QueryError(f"ids are {id_type} here, not {queries.ids.type}", field="id")
-        for name, kind in queries.attributes.items():
-            if self.attributes.get(name, kind) != kind:
-                known = type_name(self.attributes[name])
-                raise QueryError(f"is {known} here, not {type_name(kind)}", field=name)
-        if queries.ids.type != id_type:
+        self._slots.check(queries)
+        if queries.ids.type != self._slots.id_type:
             self._lay_out(dataclasses.replace(self.queries(), ids=queries.ids.slice(0, 0)))
-        slots = self._slots.find(queries.ids)
-        if (slots >= 0).any():
-            rows = np.flatnonzero(slots >= 0)
-            same = self._slots.same(slots[rows], queries.take(rows))
-            if not same.all():
-                row = int(rows[same.argmin()])
-                who = queries.ids[row].as_py()
-                raise QueryError("the id is in already with another body", row, who)
-            queries = queries.take(np.flatnonzero(slots < 0))
+        queries = self._slots.new_ones(queries)
         if len(queries):
             self._names = {}
             self._lead_to(self._slots.append(queries))

@@ -9,7 +9,7 @@ that is new to the whole needs a column of its own for all slots.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,15 @@ from limen.engine.codes import NumberCodes, TextCodes
 from limen.engine.paths import Ranges, constrained, point_keys_of
 from limen.indexes.protocol import with_room
 from limen.indexes.saved import Arrays, Facts, nested, padded, part, spare_rows
-from limen.model import INT64_MAX, INT64_MIN, QueryError, QuerySet, is_key, lossless
+from limen.model import (
+    INT64_MAX,
+    INT64_MIN,
+    QueryError,
+    QuerySet,
+    is_key,
+    lossless,
+    type_name,
+)
 
 I32 = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -27,7 +35,9 @@ NONE = np.int32(-1)
 
 
 class Slots:
-    def __init__(self, queries: QuerySet) -> None:
+    def __init__(self, queries: QuerySet, dimensions: Collection[str] | None = None) -> None:
+        """Where the dimensions are given, every other attribute is a key."""
+        self._dimensions = dimensions
         self.used = 0
         self.size = 0  # slots that are live
         self.live: Mask = np.zeros(0, np.bool_)
@@ -42,7 +52,7 @@ class Slots:
         for name, kind in queries.attributes.items():
             self._open(name, kind)
         added = self._append(queries)
-        for name in point_keys_of(self.ranges, added):
+        for name in point_keys_of(self.ranges, added) if dimensions is None else ():
             self.codes[name] = NumberCodes()
             self.key_codes[name] = np.zeros(0, np.int32)
             self._append_points(name, 0)
@@ -76,7 +86,7 @@ class Slots:
     def find_all(self, ids: Iterable[str | int] | pa.Array | pa.ChunkedArray) -> I32:
         """The distinct slots of ids as a caller may give them, or QueryError if one is not in."""
         if isinstance(ids, (str, bytes)):
-            raise QueryError(f"remove takes a list of ids; for one, [{ids!r}]")
+            raise QueryError(f"ids are given as a list; for one, [{ids!r}]")
         if isinstance(ids, pa.ChunkedArray):
             ids = ids.combine_chunks()
         if not isinstance(ids, pa.Array):
@@ -104,6 +114,28 @@ class Slots:
 
     # -- changes ---------------------------------------------------------------------------------
 
+    def check(self, queries: QuerySet) -> None:
+        """Refuse ids or attributes of another type than those that are in."""
+        if queries.ids.type != self.id_type and self.size:
+            raise QueryError(f"ids are {self.id_type} here, not {queries.ids.type}", field="id")
+        for name, kind in queries.attributes.items():
+            if self.attributes.get(name, kind) != kind:
+                known = type_name(self.attributes[name])
+                raise QueryError(f"is {known} here, not {type_name(kind)}", field=name)
+
+    def new_ones(self, queries: QuerySet) -> QuerySet:
+        """The queries that are not in yet; an id that is in with another body is refused."""
+        slots = self.find(queries.ids)
+        if not (slots >= 0).any():
+            return queries
+        rows = np.flatnonzero(slots >= 0)
+        same = self.same(slots[rows], queries.take(rows))
+        if not same.all():
+            row = int(rows[same.argmin()])
+            who = queries.ids[row].as_py()
+            raise QueryError("the id is in already with another body", row, who)
+        return queries.take(np.flatnonzero(slots < 0))
+
     def append(self, queries: QuerySet) -> I32:
         """Give slots to queries whose ids are not in; returns them."""
         for name, mask in _constrained_by(queries).items():
@@ -121,6 +153,9 @@ class Slots:
         else:
             self.ranges[name] = np.empty((self.used, 2), np.int64)
             self.ranges[name][:] = INT64_MIN, INT64_MAX
+            if self._dimensions is not None and name not in self._dimensions:
+                self.codes[name] = NumberCodes()
+                self.key_codes[name] = np.full(self.used, NONE, np.int32)
 
     def _append(self, queries: QuerySet) -> I32:
         first, self.used = self.used, self.used + len(queries)
@@ -203,9 +238,9 @@ class Slots:
             same &= ~self._constrain(name, slots)
         return same
 
-    def queries(self) -> QuerySet:
-        """The queries that are in."""
-        rows = np.flatnonzero(self.live[: self.used])
+    def queries(self, slots: I32 | None = None) -> QuerySet:
+        """The queries in these slots; all that are in if not said."""
+        rows = np.flatnonzero(self.live[: self.used]) if slots is None else slots
         keys = {}
         for name, codes in self.codes.items():
             if isinstance(codes, TextCodes):
@@ -247,8 +282,10 @@ class Slots:
         return arrays, facts
 
     @classmethod
-    def of_parts(cls, arrays: Arrays, facts: Facts) -> Slots:
-        slots = cls(QuerySet.empty(facts["ids"]))
+    def of_parts(
+        cls, arrays: Arrays, facts: Facts, dimensions: Collection[str] | None = None
+    ) -> Slots:
+        slots = cls(QuerySet.empty(facts["ids"]), dimensions)
         slots.used, slots.size = facts["used"], facts["size"]
         slots.live, slots.path_of = arrays["live"], arrays["paths"]
         slots.ids = type(slots.ids).of_arrays(part(arrays, "ids"), slots.used)

@@ -150,6 +150,9 @@ def cross(
         s = entities[e]
         old = np.int64(-1) if flag == FIRST else np.int64(list_of[s])
         new = np.int64(lists[e]) if len(lists) > 0 else np.int64(0)
+        if old < 0 and new < 0:
+            at[s] = list_of[s] = -1
+            continue
         p, to = np.int64(at[s]), np.int64(-1)
         same = new == old and flag != RETURNED
         if new >= 0:

@@ -137,9 +137,10 @@ def cross_nd(
         s = np.int64(entities[e])
         old = np.int64(-1) if flags[e] == FIRST else np.int64(list_of[s])
         new = np.int64(lists[e]) if len(lists) > 0 else np.int64(0)
-        same = new == old and flags[e] != RETURNED
-        if same and new < 0:
+        if old < 0 and new < 0:
+            at[s, :] = list_of[s] = -1
             continue
+        same = new == old and flags[e] != RETURNED
         ys, row = (xs, np.int64(before[e])) if before[e] >= 0 else (last, s)
         long = np.int64(0)
         if new >= 0:

@@ -7,6 +7,8 @@ the second to mark.
 
 from __future__ import annotations
 
+import numpy as np
+
 from limen.kernels.bmq import Marks
 from limen.kernels.compiled import loop
 from limen.kernels.memory import I32, I64
@@ -17,7 +19,7 @@ def set_difference(
     a_ends: I64, a_ids: I32, b_ends: I64, b_ids: I32, marks: Marks, ends: I64, found: I32
 ) -> None:
     """Into found, event by event: ~q for what is only in a, q for what is only in b."""
-    n = 0
+    n = np.int64(0)
     for i in range(len(ends) - 1):
         for j in range(b_ends[i], b_ends[i + 1]):
             marks[b_ids[j]] = 1

@@ -8,10 +8,12 @@ from limen.model.bound_columns import ordinal_ranges
 from limen.model.bounds import BOUND_KINDS, UNCONSTRAINED, Range, ordinal_range
 from limen.model.describe import describe
 from limen.model.errors import EventError, LimenError, QueryError
+from limen.model.margins import widened
 from limen.model.ordinals import (
     INT64_MAX,
     INT64_MIN,
     REASONS,
+    column_of,
     extremes,
     ordinals,
     value_of,
@@ -35,6 +37,7 @@ __all__ = [
     "QuerySet",
     "Range",
     "attribute_type",
+    "column_of",
     "describe",
     "extremes",
     "is_key",
@@ -47,4 +50,5 @@ __all__ = [
     "type_name",
     "value_of",
     "values_of",
+    "widened",
 ]

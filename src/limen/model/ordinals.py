@@ -130,6 +130,27 @@ def value_of(ordinal: int, attribute: pa.DataType) -> object:
     return ordinal
 
 
+def column_of(found: Ordinals, attribute: pa.DataType) -> pa.Array:
+    """A column of the values with these ordinals: the inverse of `ordinals`.
+
+    >>> column_of(ordinals(pa.array([1.5, -0.0]), pa.float64())[0], pa.float64()).to_pylist()
+    [1.5, 0.0]
+    """
+    found = np.ascontiguousarray(found, np.int64)
+    stored: npt.NDArray[Any] = found
+    if is_float(attribute):
+        bits = 32 if pt.is_float32(attribute) else 64
+        sign = np.int64(INT64_MIN if bits == 64 else -(2**31))
+        stored = np.where(found < 0, sign - found, found).astype(f"<i{bits // 8}")
+    elif pt.is_uint64(attribute):
+        stored = found ^ np.int64(INT64_MIN)
+    elif pt.is_decimal(attribute) and attribute.bit_width == 128:
+        stored = np.stack([found, found >> np.int64(63)], axis=1)
+    elif attribute.bit_width < 64:
+        stored = found.astype(f"<i{attribute.bit_width // 8}")
+    return pa.Array.from_buffers(attribute, len(found), [None, pa.py_buffer(stored)])
+
+
 def values_of(found: Ordinals, attribute: pa.DataType) -> npt.NDArray[np.float64]:
     """Where ordinals lie on a plot's axis, approximately.
 
