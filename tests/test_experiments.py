@@ -17,8 +17,10 @@ from limen.reproduce.report import figure_of, write_report
 from limen.reproduce.store import Store
 
 CLAIMS = claim.find(claim.folder())
-DONE = [f"CEI-{i}" for i in range(1, 9)] + [f"VCI-{i}" for i in range(1, 6)]
-FACTS = {"CEI-1", "CEI-2", "CEI-3", "VCI-1", "VCI-2"}
+DONE = [
+    f"{paper}-{i}" for paper, n in (("CEI", 8), ("VCI", 5), ("BMQ", 4)) for i in range(1, n + 1)
+]
+FACTS = {"CEI-1", "CEI-2", "CEI-3", "VCI-1", "VCI-2", "BMQ-1", "BMQ-3"}
 
 
 def test_every_claim_is_there() -> None:

@@ -392,7 +392,7 @@ def test_an_id_removed_and_added_again_is_one_name() -> None:
 
 def test_ids_to_remove_are_a_list_of_ids() -> None:
     matcher = Matcher(QuerySet.of({"a": "price > 1", "b": "price > 2", "ab": "price > 3"}, PRICES))
-    with pytest.raises(QueryError, match=r"remove takes a list of ids; for one, \['ab'\]"):
+    with pytest.raises(QueryError, match=r"ids are given as a list; for one, \['ab'\]"):
         matcher.remove("ab")
     numbered = Matcher(QuerySet.of({1: "price > 1"}, PRICES))
     with pytest.raises(QueryError, match="no query has the id True"):

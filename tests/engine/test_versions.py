@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from limen import Matcher
 from limen.catalog import Catalog
 from limen.engine import versions
-from limen.engine.versions import KEPT_BASES, Versions
+from limen.engine.versions import KEPT_BASES, MATCHER, Versions
 from limen.indexes.saved import MANIFEST
 from limen.testing.oracle import Condition, matching
 
@@ -132,11 +132,11 @@ def test_any_version_in_any_order(
                 catalog.change({who: where(number) for who, number in new.items()}, gone)
             while len(models) <= catalog.version:
                 models.append(model)
-        held = Versions(catalog, Path(folder) / "cache")
+        held = Versions(catalog, MATCHER, Path(folder) / "cache")
         for number in [*asked, 0, catalog.version]:
             version = number % (catalog.version + 1)
             fresh = Matcher(catalog.snapshot(version))
-            assert answers(held.matcher(version)) == answers(fresh)
+            assert answers(held.at(version)) == answers(fresh)
             ids, bad = answers(fresh)
             for event in EVENTS.to_pylist():
                 if event["n"] not in bad:
@@ -144,13 +144,13 @@ def test_any_version_in_any_order(
 
 
 def test_the_version_held_costs_nothing(catalog: Catalog, cache: Path) -> None:
-    held = Versions(catalog, cache)
-    matcher = held.matcher(2)
+    held = Versions(catalog, MATCHER, cache)
+    matcher = held.at(2)
     with (
         patch.object(Matcher, "load", side_effect=AssertionError),
         patch.object(Catalog, "changes", side_effect=AssertionError),
     ):
-        assert held.matcher(2) is matcher
+        assert held.at(2) is matcher
 
 
 # -- which base --------------------------------------------------------------------------------
@@ -159,66 +159,66 @@ def test_the_version_held_costs_nothing(catalog: Catalog, cache: Path) -> None:
 def test_few_changes_go_on_top_of_the_base_and_many_make_another(tmp_path: Path) -> None:
     catalog, cache = filled(tmp_path / "catalog", changes=12), tmp_path / "cache"
     with few(5):
-        one, other = Versions(catalog, cache), Versions(catalog, cache)
+        one, other = Versions(catalog, MATCHER, cache), Versions(catalog, MATCHER, cache)
         for version in (1, 2, 6):
-            one.matcher(version)
+            one.at(version)
             assert bases(cache, catalog) == [1]
-        other.matcher(6)  # in one step
+        other.at(6)  # in one step
         assert bases(cache, catalog) == [1]
-        one.matcher(7)  # the sixth change
+        one.at(7)  # the sixth change
         assert bases(cache, catalog) == [1, 7]
-        other.matcher(8)  # too far from 1, not from 7
-        other.matcher(3)
+        other.at(8)  # too far from 1, not from 7
+        other.at(3)
         assert bases(cache, catalog) == [1, 7]
         for held in (one, other):
-            assert answers(held.matcher(8)) == answers(Matcher(catalog.snapshot(8)))
+            assert answers(held.at(8)) == answers(Matcher(catalog.snapshot(8)))
 
 
 def test_a_share_of_the_queries_is_few(tmp_path: Path) -> None:
     catalog, cache = filled(tmp_path / "catalog", changes=11), tmp_path / "cache"
     with few(0, share=4):
-        held = Versions(catalog, cache)
-        held.matcher(1)  # 40 queries
-        held.matcher(11)  # ten changes
+        held = Versions(catalog, MATCHER, cache)
+        held.at(1)  # 40 queries
+        held.at(11)  # ten changes
         assert bases(cache, catalog) == [1]
-        held.matcher(12)
+        held.at(12)
         assert bases(cache, catalog) == [1]  # a quarter of the 50 that are in by now
-        held.matcher(1)
-        held.matcher(12)
+        held.at(1)
+        held.at(12)
         assert bases(cache, catalog) == [1, 12]
 
 
 def test_old_bases_go(tmp_path: Path) -> None:
     catalog, cache = filled(tmp_path / "catalog", changes=6), tmp_path / "cache"
     with few(0, share=1 << 30):
-        held = Versions(catalog, cache)
-        old = held.matcher(1)
+        held = Versions(catalog, MATCHER, cache)
+        old = held.at(1)
         before = answers(old)
         for version in range(2, catalog.version + 1):
-            held.matcher(version)
+            held.at(version)
             assert bases(cache, catalog) == [version - 1, version][-KEPT_BASES:]
         assert answers(old) == before  # whoever has it mapped keeps it
-        held.matcher(1)  # a replay
+        held.at(1)  # a replay
         assert bases(cache, catalog) == [1, catalog.version]
 
 
 def test_changes_stay_out_of_the_files(catalog: Catalog, cache: Path) -> None:
-    held, base = Versions(catalog, cache), base_of(cache, catalog, 1)
-    held.matcher(1)
+    held, base = Versions(catalog, MATCHER, cache), base_of(cache, catalog, 1)
+    held.at(1)
     before = {path.name: path.read_bytes() for path in base.iterdir()}
     catalog.change({"new": "price > 0", "q3": "price > 1"}, ["q1", "q2", "q3"])
-    newest = answers(held.matcher(catalog.version))
+    newest = answers(held.at(catalog.version))
     assert {path.name: path.read_bytes() for path in base.iterdir()} == before
     assert bases(cache, catalog) == [1]
     assert newest == answers(Matcher(catalog.snapshot()))
-    assert answers(Versions(catalog, cache).matcher(1)) == answers(Matcher(catalog.snapshot(1)))
+    assert answers(Versions(catalog, MATCHER, cache).at(1)) == answers(Matcher(catalog.snapshot(1)))
 
 
 def test_two_catalogs_share_a_cache(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     for queries in (3, 9):
         catalog = filled(tmp_path / str(queries), queries=queries)
-        assert len(Versions(catalog, cache).matcher(1)) == queries
+        assert len(Versions(catalog, MATCHER, cache).at(1)) == queries
 
 
 # -- damage ------------------------------------------------------------------------------------
@@ -243,14 +243,14 @@ def test_a_damaged_base_is_built_again(
     damage: Callable[[Path], None], catalog: Catalog, cache: Path
 ) -> None:
     base, expected = base_of(cache, catalog, 1), answers(Matcher(catalog.snapshot(1)))
-    Versions(catalog, cache).matcher(1)
+    Versions(catalog, MATCHER, cache).at(1)
     files = sorted(path.name for path in base.iterdir())
     assert MANIFEST in files and len(files) > 10
     for name in files:
         damage(base / name)
         with pytest.warns(UserWarning, match="it is built again"):
-            assert answers(Versions(catalog, cache).matcher(1)) == expected
-        assert answers(Versions(catalog, cache).matcher(1)) == expected  # and is good again
+            assert answers(Versions(catalog, MATCHER, cache).at(1)) == expected
+        assert answers(Versions(catalog, MATCHER, cache).at(1)) == expected  # and is good again
         assert bases(cache, catalog) == [1]
 
 
@@ -258,18 +258,18 @@ def test_an_older_base_serves_where_the_newest_is_damaged(tmp_path: Path) -> Non
     catalog, cache = filled(tmp_path / "catalog", changes=6), tmp_path / "cache"
     with few(3):
         for version in (1, 5):
-            Versions(catalog, cache).matcher(version)
+            Versions(catalog, MATCHER, cache).at(version)
     assert bases(cache, catalog) == [1, 5]
     empty(base_of(cache, catalog, 5) / MANIFEST)
     with pytest.warns(UserWarning, match="it is built again"):
-        held = Versions(catalog, cache).matcher(6)
+        held = Versions(catalog, MATCHER, cache).at(6)
     assert answers(held) == answers(Matcher(catalog.snapshot(6)))
     assert bases(cache, catalog) == [1]
 
 
 def test_a_base_that_goes_while_it_is_read(catalog: Catalog, cache: Path) -> None:
     """Another process throws it away: no damage, and nothing to warn of."""
-    Versions(catalog, cache).matcher(1)
+    Versions(catalog, MATCHER, cache).at(1)
     load = Matcher.load
 
     def vanishing(folder: Path, **options: bool) -> Matcher:
@@ -279,32 +279,32 @@ def test_a_base_that_goes_while_it_is_read(catalog: Catalog, cache: Path) -> Non
 
     patched = patch.object(Matcher, "load", vanishing)
     patched.start()
-    held = Versions(catalog, cache).matcher(2)
+    held = Versions(catalog, MATCHER, cache).at(2)
     assert answers(held) == answers(Matcher(catalog.snapshot(2)))
     assert bases(cache, catalog) == [2]
 
 
 def test_a_file_in_place_of_the_folder(catalog: Catalog, cache: Path) -> None:
     cache.write_text("not a folder")
-    held = Versions(catalog, cache)
+    held = Versions(catalog, MATCHER, cache)
     with pytest.warns(UserWarning, match="cannot be kept in .* every process holds its own"):
-        held.matcher(1)
+        held.at(1)
     for version in (2, 4):  # moved as any other, without a word
-        assert answers(held.matcher(version)) == answers(Matcher(catalog.snapshot(version)))
+        assert answers(held.at(version)) == answers(Matcher(catalog.snapshot(version)))
 
 
 def test_no_room_left(catalog: Catalog, cache: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    held = Versions(catalog, cache)
+    held = Versions(catalog, MATCHER, cache)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))  # bytes a file
     try:
         with pytest.warns(UserWarning, match="cannot be kept in .* every process holds its own"):
-            matcher = held.matcher(3)
+            matcher = held.at(3)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert answers(matcher) == answers(Matcher(catalog.snapshot(3)))
     assert [path.name for path in (cache / catalog.id).iterdir()] == ["lock"]
-    assert answers(held.matcher(1)) == answers(Matcher(catalog.snapshot(1)))  # there is room again
+    assert answers(held.at(1)) == answers(Matcher(catalog.snapshot(1)))  # there is room again
     assert bases(cache, catalog) == [1]
 
 
@@ -315,7 +315,7 @@ import sys, time
 from pathlib import Path
 from limen.catalog import Catalog
 from limen.engine.matcher import Matcher
-from limen.engine.versions import Versions
+from limen.engine.versions import MATCHER, Versions
 
 save, built = Matcher.save, []
 def slowly(self, *args, **options):
@@ -323,10 +323,10 @@ def slowly(self, *args, **options):
     time.sleep(0.3)  # so that the other one comes in between
     save(self, *args, **options)
 Matcher.save = slowly
-held = Versions(Catalog.open(sys.argv[1]), Path(sys.argv[2]))
+held = Versions(Catalog.open(sys.argv[1]), MATCHER, Path(sys.argv[2]))
 print("ready", flush=True)
 sys.stdin.readline()
-matcher = held.matcher(int(sys.argv[3]))
+matcher = held.at(int(sys.argv[3]))
 print(len(built), len(matcher), *sorted(matcher.queries().ids.to_pylist()))
 """
 
@@ -352,7 +352,7 @@ import os, signal, sys
 from pathlib import Path
 import numpy as np
 from limen.catalog import Catalog
-from limen.engine.versions import Versions
+from limen.engine.versions import MATCHER, Versions
 
 save, saved = np.save, []
 def dying(path, array):
@@ -361,7 +361,7 @@ def dying(path, array):
     if len(saved) == 5:
         os.kill(os.getpid(), signal.SIGKILL)
 np.save = dying
-Versions(Catalog.open(sys.argv[1]), Path(sys.argv[2])).matcher(2)
+Versions(Catalog.open(sys.argv[1]), MATCHER, Path(sys.argv[2])).at(2)
 """
 
 
@@ -370,7 +370,7 @@ def test_killed_while_it_builds(catalog: Catalog, cache: Path) -> None:
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     left = {path.name for path in (cache / catalog.id).iterdir()}
     assert len(left) == 2 and any(name.endswith(".part") for name in left)
-    assert answers(Versions(catalog, cache).matcher(2)) == answers(Matcher(catalog.snapshot(2)))
+    assert answers(Versions(catalog, MATCHER, cache).at(2)) == answers(Matcher(catalog.snapshot(2)))
     assert {path.name for path in (cache / catalog.id).iterdir()} == {
         "lock",
         base_of(cache, catalog, 2).name,
@@ -385,7 +385,7 @@ def test_a_copy_of_a_catalog_is_not_taken_for_the_original(tmp_path):
     original.add({"orig": "n < 2"})
     copy.add({"copy": "n > 1"})
     for catalog, name in ((original, "orig"), (copy, "copy")):
-        queries = Versions(catalog, tmp_path / "cache").matcher(2).queries()
+        queries = Versions(catalog, MATCHER, tmp_path / "cache").at(2).queries()
         assert sorted(queries.ids.to_pylist()) == sorted(["x", name])
 
 
@@ -394,25 +394,25 @@ def test_a_catalog_put_back_in_time_is_noticed(tmp_path):
     catalog.add({"x": "n < 1"})
     shutil.copytree(tmp_path / "a", tmp_path / "backup")
     catalog.add({"y": "n < 2"})
-    held = Versions(catalog, tmp_path / "cache")
-    assert len(held.matcher(2)) == 2
+    held = Versions(catalog, MATCHER, tmp_path / "cache")
+    assert len(held.at(2)) == 2
     shutil.rmtree(tmp_path / "a")
     (tmp_path / "backup").rename(tmp_path / "a")
     Catalog.open(tmp_path / "a").add({"z": "n < 3"})
-    assert sorted(held.matcher(2).queries().ids.to_pylist()) == ["x", "z"]
+    assert sorted(held.at(2).queries().ids.to_pylist()) == ["x", "z"]
 
 
 def test_a_base_from_before_a_vacuum_does_no_harm(tmp_path):
     catalog = Catalog.open(tmp_path / "a", {"n": "int64"})
     catalog.add({"x": "n < 1"})
-    held = Versions(catalog, tmp_path / "cache")
-    held.matcher(1)
+    held = Versions(catalog, MATCHER, tmp_path / "cache")
+    held.at(1)
     catalog.add({"y": "n < 2"})
     catalog.add({"z": "n < 3"})
     catalog.compact()
     catalog.vacuum(timedelta(0))
-    for known in (held, Versions(catalog, tmp_path / "cache")):
-        assert len(known.matcher(catalog.version)) == 3
+    for known in (held, Versions(catalog, MATCHER, tmp_path / "cache")):
+        assert len(known.at(catalog.version)) == 3
 
 
 def test_bases_of_catalogs_that_nobody_uses_go(tmp_path):
@@ -420,8 +420,8 @@ def test_bases_of_catalogs_that_nobody_uses_go(tmp_path):
         catalog = Catalog.open(tmp_path / name, {"n": "int64"})
         catalog.add({"x": "n < 1"})
         if name == "old":
-            Versions(catalog, tmp_path / "cache").matcher(1)
+            Versions(catalog, MATCHER, tmp_path / "cache").at(1)
             folder = tmp_path / "cache" / catalog.id
             os.utime(folder, (0, 0))
-    Versions(catalog, tmp_path / "cache").matcher(1)
+    Versions(catalog, MATCHER, tmp_path / "cache").at(1)
     assert not folder.exists() and (tmp_path / "cache" / catalog.id).exists()

@@ -96,7 +96,7 @@ def test_a_static_job_says_how_many_it_left_out(tmp_path, capsys):
     task = MatchTask(queries, "count", ("price",), "", False, result)
     batch = pa.record_batch([pa.array([1.0, None, float("nan")])], names=["price"])
     assert sum(map(len, task(iter([batch, batch.slice(0, 1)])))) == 2
-    assert "limen: 2 of 4 events were not matched" in capsys.readouterr().err
+    assert "limen: 2 of 4 events were not taken" in capsys.readouterr().err
 
 
 def test_queries_of_every_form(spark, trades, tmp_path):

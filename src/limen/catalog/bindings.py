@@ -4,9 +4,9 @@ A binding is a small file beside the catalog, named by stream and batch, that ho
 there by a hard link, which fails if the file exists: of all tasks that want to bind a batch, now or when
 it is replayed after a crash, the first decides and the others read.
 
-Beside it lie the numbers of events that could not be matched: a file for each task of the batch that had
-some. A task that is run again writes the same; a batch that is run again by another start of the stream,
-which may cut it into other tasks, begins anew.
+Beside it lie settings that a stream may not change, and the numbers of events that could not be matched:
+a file for each task of the batch that had some. A task that is run again writes the same; a batch that is
+run again by another start of the stream, which may cut it into other tasks, begins anew.
 """
 
 from __future__ import annotations
@@ -35,6 +35,19 @@ def bind(table: Path, stream: str, batch: int, version: int) -> int:
     except OSError as error:
         raise CatalogError(f"{folder}: batch {batch} cannot be bound: {error}") from None
     return version if first else _read(folder / str(batch))
+
+
+def settle(table: Path, stream: str, name: str, text: str) -> str:
+    """Settings of a stream that hold for as long as its checkpoint: these, if it has none yet."""
+    folder = _folder(table, stream)
+    path = folder / f"{quote(name, safe='')}.settings"
+    try:
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            _link(folder, path.name, text)
+        return path.read_text()
+    except OSError as error:
+        raise CatalogError(f"{path}: settings cannot be kept: {error}") from None
 
 
 def _link(folder: Path, name: str, text: str) -> bool:

@@ -174,11 +174,11 @@ def _catalog(console: Console, market: Market, drawn: Queries, output: Path) -> 
 
 def _index(console: Console, catalog: Catalog) -> None:
     """Build the index that all workers of this machine map, as the first of them would."""
-    from limen.engine.versions import Versions
+    from limen.engine.versions import MATCHER, Versions
 
     started = time.perf_counter()
     with doing(console, "building the index"):
-        matcher = Versions(catalog).matcher(catalog.version)
+        matcher = Versions(catalog, MATCHER).at(catalog.version)
     took = time.perf_counter() - started
     console.print(
         f"the index over them: {took:.1f} s, {matcher.nbytes / len(matcher):.0f} bytes a query"

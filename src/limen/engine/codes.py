@@ -142,7 +142,7 @@ class TextCodes(_Table):
 
     def append(self, values: pa.Array) -> None:
         """Put values, none of them null, behind the others."""
-        ends, texts = _bytes_of(values)
+        ends, texts = bytes_of(values)
         begin, total = self._offsets[self._size], self._size + len(values)
         self._offsets = with_room(self._offsets, total + 1)
         self._offsets[self._size + 1 : total + 1] = begin + ends[1:]
@@ -171,7 +171,7 @@ class TextCodes(_Table):
             indices = column.indices.cast(pa.int64())  # its own type may not hold one more
             at: I64 = indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False)
             return known[at]
-        ends, texts = _bytes_of(column)
+        ends, texts = bytes_of(column)
         codes = np.empty(len(column), np.int32)
         bits = self._bits(self._size)
         find_texts(self._table, bits, self._offsets, self._data, ends, texts, codes)
@@ -218,7 +218,7 @@ class GroupCodes:
         return codes
 
 
-def _bytes_of(column: pa.Array) -> tuple[I64, U8]:
+def bytes_of(column: pa.Array) -> tuple[I64, U8]:
     """Where each text ends, from 0 on, and their bytes: arrays of the one kind that kernels take."""
     kind = column.type
     narrow = pa.types.is_string(kind) or pa.types.is_binary(kind)

@@ -154,7 +154,8 @@ class Crosser:
                     "begin anew with it"
                 )
         good = read_events(readings, {**watch.keys, **watch.needed})
-        entities = self._numbers(good)
+        names = good.keys if isinstance(self.entities, TextCodes) else good.ordinals
+        entities = self.number(names[watch.entity])
         values = np.stack([good.ordinals[name] for name in watch.on], axis=1)
         times = good.ordinals[watch.time] if watch.time is not None else None
         heard = self.streams.heard[entities] if watch.ttl != OFF else NO_ROWS
@@ -175,13 +176,13 @@ class Crosser:
             rows.append(self._forget())
         return Crossed(self._table(rows), self._quarantine(good, batch))
 
-    def _numbers(self, good: Events) -> I32:
-        """The number of each reading's entity; new ones get the next."""
-        name = self.watch.entity
-        if isinstance(self.entities, TextCodes):
-            found = self.entities.learn(good.keys[name])
-        else:
-            found = self.entities.learn(good.ordinals[name])
+    def number(self, names: pa.Array | pa.ChunkedArray | I64) -> I32:
+        """The numbers of the entities; new ones get the next."""
+        if isinstance(names, pa.ChunkedArray):
+            names = names.combine_chunks()
+        if isinstance(self.entities, NumberCodes) and isinstance(names, pa.Array):
+            names = np.require(names.to_numpy(), np.int64, ["C", "W"])
+        found: I32 = self.entities.learn(names)
         self.streams.grow(len(self.entities))
         for key in self.keys.values():
             before = len(key.of_entity)
@@ -433,6 +434,28 @@ class Crosser:
         rows, slots, _ = _joined(parts)
         return rows, slots
 
+    def compact(self) -> I32:
+        """Give the known entities numbers anew; returns the new number of each old one, or -1."""
+        old, keys = self.streams, self.keys
+        kept = np.flatnonzero(old.known[: old.size]).astype(np.int32)
+        names, held = self.names(kept), self.held
+        self._begin()
+        new = np.full(old.size, -1, np.int32)
+        new[kept] = self.number(names)
+        for ours, theirs in ((self.streams.known, old.known), (self.streams.heard, old.heard)):
+            ours[new[kept]] = theirs[kept]
+        self.streams.values[new[kept]] = old.values[kept]
+        for key in keys.values():
+            key.of_entity, of_entity = np.full(len(kept), -1, np.int32), key.of_entity
+            key.of_entity[new[kept]] = of_entity[kept]
+        self.keys = keys
+        self.held = held._replace(entities=new[held.entities])
+        return new
+
+    def lose_places(self) -> None:
+        """The stream table was changed from outside: where entities are is to be found anew."""
+        self._places = {}
+
     def _touch(self, entities: I32) -> None:
         self.touched = np.union1d(self.touched, entities).astype(np.int32)
 
@@ -542,14 +565,14 @@ class Crosser:
         streams = self.streams
         if entities is None:
             entities = np.flatnonzero(streams.known[: streams.size]).astype(np.int32)
-        columns = {self.watch.entity: self._names(entities)}
+        columns = {self.watch.entity: self.names(entities)}
         if self.watch.time is not None:
             columns[self.watch.time] = column_of(streams.heard[entities], self.watch.time_type)
         for k, (name, kind) in enumerate(self.watch.on.items()):
             columns[name] = column_of(streams.values[entities, k], kind)
         return pa.table(columns)
 
-    def _names(self, entities: I32) -> pa.Array:
+    def names(self, entities: I32) -> pa.Array:
         if isinstance(self.entities, TextCodes):
             return self.entities.values.take(pa.array(entities)).cast(pa.string())
         return pa.array(self.entities.values[entities])
@@ -568,7 +591,7 @@ class Crosser:
             pa.array(whole.entered.astype(np.int8)), pa.array([EXIT, ENTER])
         )
         schema = self.watch.schema(self.monitor.id_type)
-        columns: dict[str, pa.Array] = {self.watch.entity: self._names(whole.entities), QUERY: ids}
+        columns: dict[str, pa.Array] = {self.watch.entity: self.names(whole.entities), QUERY: ids}
         columns[CROSSING] = kinds.cast(pa.string())
         if self.watch.time is not None:
             columns[self.watch.time] = column_of(whole.times, self.watch.time_type)

@@ -1,7 +1,7 @@
-"""The matcher of any version of a catalog, in this process.
+"""The index of any version of a catalog, in this process: a `Matcher`, or a `Monitor`.
 
-On each machine the matcher of some *base* version lies in a folder of files, built once under a lock and
-mapped by every process: one copy in memory for all of them. A process moves its own matcher from the base
+On each machine the index of some *base* version lies in a folder of files, built once under a lock and
+mapped by every process: one copy in memory for all of them. A process moves its own from the base
 to the version asked for by the changes between them; what they touch is private to it (the overlay). When
 the changes since the base are more than a share of the queries, a new base is built.
 
@@ -14,18 +14,24 @@ base on the machine yet.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
 
 from limen.catalog import Catalog, CatalogError
 from limen.engine.matcher import Matcher
+from limen.engine.monitor import Monitor
 from limen.indexes.saved import DamagedIndexError
+from limen.model import QuerySet
 
 FEW = 10_000  # changes that are always applied to a base, and
 SHARE = 16  # so are those of up to a 16th of its queries
@@ -51,54 +57,90 @@ def default_cache() -> Path:
 
 def forget(catalog: Catalog) -> None:
     """Throw away the bases of a catalog that will not be used again."""
-    shutil.rmtree(default_cache() / INDEXES / catalog.id, ignore_errors=True)
+    for folder in (default_cache() / INDEXES).glob(f"{catalog.id}*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-class Versions:
-    """Matchers of one catalog; for one thread, like the matcher itself."""
+class Index(Protocol):
+    """What is kept for a version: it can be moved to another, and saved."""
 
-    def __init__(self, catalog: Catalog, cache: Path | None = None) -> None:
+    def __len__(self) -> int: ...
+    def add(self, queries: QuerySet) -> int: ...
+    def remove(self, ids: pa.Array) -> int: ...
+    def save(self, folder: Path, *, durable: bool) -> None: ...
+
+
+T = TypeVar("T", bound=Index)
+
+
+class Make(NamedTuple, Generic[T]):
+    """How an index is made, or mapped from a folder that holds one."""
+
+    name: str  # of its own for every kind, and for what else decides how one is made
+    build: Callable[[QuerySet], T]
+    load: Callable[[Path, bool], T]
+
+
+MATCHER = Make("", Matcher, lambda folder, verify: Matcher.load(folder, verify=verify))
+
+
+def monitor(on: Sequence[str], margins: Mapping[str, object]) -> Make[Monitor]:
+    """Monitors of these columns and margins."""
+    facts = repr((tuple(on), sorted((name, repr(margin)) for name, margin in margins.items())))
+    digest = hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()
+    return Make(
+        f"-monitor-{digest}",
+        lambda queries: Monitor(queries, on, margins),
+        lambda folder, verify: Monitor.load(folder, margins, verify=verify),
+    )
+
+
+class Versions(Generic[T]):
+    """Indexes of one catalog; for one thread, like the index itself."""
+
+    def __init__(self, catalog: Catalog, make: Make[T], cache: Path | None = None) -> None:
         self.catalog = catalog
-        self._folder = (cache or default_cache() / INDEXES) / catalog.id
-        self._matcher: Matcher | None = None
+        self._make = make
+        self._folder = (cache or default_cache() / INDEXES) / f"{catalog.id}{make.name}"
+        self._index: T | None = None
         self._version = -1
         self._print = ""  # of that version
         self._changed = 0  # queries added and removed since the base
 
-    def matcher(self, version: int) -> Matcher:
-        """The matcher of this version. It belongs to this object: ask again for another version."""
-        if self._matcher is not None and self._print != self.catalog.fingerprint(self._version):
-            self.catalog, self._matcher = Catalog.open(self.catalog.path), None  # put back in time
-        if self._matcher is None or version < self._version:
+    def at(self, version: int) -> T:
+        """The index of this version. It belongs to this object: ask again for another version."""
+        if self._index is not None and self._print != self.catalog.fingerprint(self._version):
+            self.catalog, self._index = Catalog.open(self.catalog.path), None  # put back in time
+        if self._index is None or version < self._version:
             return self._from_base(version)
         if version > self._version and not self._move(version):
             return self._from_base(version)
-        assert self._matcher is not None
-        return self._matcher
+        assert self._index is not None
+        return self._index
 
     def _move(self, version: int) -> bool:
         """Bring the matcher to a newer version, unless too much has changed."""
-        matcher, self._matcher = self._matcher, None  # not to be used if a change fails half-way
-        assert matcher is not None
+        index, self._index = self._index, None  # not to be used if a change fails half-way
+        assert index is not None
         try:
             changes = self.catalog.changes(self._version, version)
         except (
             CatalogError
         ):  # that far back nothing is kept; if more is amiss, the snapshot says it
             return False
-        if self._changed + len(changes) > max(FEW, len(matcher) // SHARE):
+        if self._changed + len(changes) > max(FEW, len(index) // SHARE):
             return False
         if len(changes.removed):
-            matcher.remove(changes.removed)
+            index.remove(changes.removed)
         if len(changes.added):
-            matcher.add(changes.added)
-        self._matcher, self._version = matcher, version
+            index.add(changes.added)
+        self._index, self._version = index, version
         self._print = self.catalog.fingerprint(version)
         self._changed += len(changes)
         return True
 
-    def _from_base(self, version: int) -> Matcher:
-        self._matcher = None
+    def _from_base(self, version: int) -> T:
+        self._index = None
         try:
             if not self._load(version):
                 with self._alone():
@@ -110,12 +152,12 @@ class Versions:
                 "every process holds its own",
                 stacklevel=2,
             )
-            self._take(Matcher(self.catalog.snapshot(version)), version)
-        assert self._matcher is not None
-        return self._matcher
+            self._take(self._make.build(self.catalog.snapshot(version)), version)
+        assert self._index is not None
+        return self._index
 
-    def _take(self, matcher: Matcher, version: int) -> None:
-        self._matcher, self._version, self._changed = matcher, version, 0
+    def _take(self, index: T, version: int) -> None:
+        self._index, self._version, self._changed = index, version, 0
         self._print = self.catalog.fingerprint(version)
 
     def _base(self, version: int) -> Path:
@@ -132,7 +174,7 @@ class Versions:
                 continue
             folder = self._base(base)
             try:
-                self._take(Matcher.load(folder), base)
+                self._take(self._make.load(folder, True), base)
             except (DamagedIndexError, FileNotFoundError) as error:
                 if not alone:
                     return False
@@ -147,10 +189,10 @@ class Versions:
     def _build(self, version: int) -> None:
         for rest in self._folder.glob(".*.part"):  # of a process that was killed
             shutil.rmtree(rest, ignore_errors=True)
-        matcher = Matcher(self.catalog.snapshot(version))
-        matcher.save(self._base(version), durable=False)
+        index = self._make.build(self.catalog.snapshot(version))
+        index.save(self._base(version), durable=False)
         self._tidy(version)
-        self._take(Matcher.load(self._base(version), verify=False), version)
+        self._take(self._make.load(self._base(version), False), version)
 
     def _tidy(self, version: int) -> None:
         """Keep few bases of this catalog, and none of catalogs that nobody has used for long."""

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 # Not by a lazy __getattr__: the modules have the functions' names, and whoever imported a module
 # first would find it here in the function's place.
+from limen.spark.crossings import crossings
 from limen.spark.match import match, quarantine
 from limen.spark.session import session
 
 if TYPE_CHECKING:
     from limen.spark.delta_sink import write_delta
 
-__all__ = ["match", "quarantine", "session", "write_delta"]
+__all__ = ["crossings", "match", "quarantine", "session", "write_delta"]
 
 
 def __getattr__(name: str) -> Any:

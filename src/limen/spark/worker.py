@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,25 +19,27 @@ from limen.catalog import Catalog, CatalogError
 from limen.catalog.bindings import note_quarantined
 from limen.engine.emit import COLUMN, Emit
 from limen.engine.events import read_events
-from limen.engine.matcher import Matched, Matcher
-from limen.engine.versions import Versions
+from limen.engine.matcher import Matched
+from limen.engine.versions import MATCHER, Make, T, Versions
 from limen.spark.task import batch_of_task, part_of_task
 
 MOST_HELD = 8
 
-_held: dict[tuple[str, str, str], Versions] = {}  # by path and id of the catalog, and stream
-_bound: dict[tuple[str, str, str], tuple[int, int]] = {}  # likewise: batch, version
+# by path and id of the catalog, stream, and kind of index
+_held: dict[tuple[str, str, str, str], Versions[Any]] = {}
+_bound: dict[tuple[str, str, str], tuple[int, int]] = {}  # without the kind: batch, version
 
 
-def versions_of(path: str, catalog_id: str, stream: str) -> Versions:
-    """The matchers of a catalog; kept for the next batch of the same stream."""
-    versions = _held.pop((path, catalog_id, stream), None)
+def versions_of(path: str, catalog_id: str, stream: str, make: Make[T]) -> Versions[T]:
+    """The indexes of a catalog; kept for the next batch of the same stream."""
+    key = path, catalog_id, stream, make.name
+    versions = _held.pop(key, None)
     if versions is None:
         catalog = Catalog.open(path)
         if catalog.id != catalog_id:
             raise CatalogError(f"{path}: another catalog has taken the place of the one in use")
-        versions = Versions(catalog)
-    _held[path, catalog_id, stream] = versions
+        versions = Versions(catalog, make)
+    _held[key] = versions
     while len(_held) > MOST_HELD:
         del _held[next(iter(_held))]
     return versions
@@ -60,12 +63,22 @@ class Queries:
     version: int  # what a job sees that is no batch of a stream
     binds: bool  # whether the batches of a stream see later versions
 
-    def of_task(self) -> tuple[Matcher, int, tuple[str, int] | None]:
-        """The matcher, its version, and the stream and batch if that is what the task works for."""
+    def of_task(self, make: Make[T]) -> tuple[T, int, tuple[str, int] | None]:
+        """The index, its version, and the stream and batch if that is what the task works for."""
         batch = batch_of_task() if self.binds else None
-        versions = versions_of(self.path, self.catalog_id, batch[0] if batch else "")
+        versions = versions_of(self.path, self.catalog_id, batch[0] if batch else "", make)
         version = version_of(versions.catalog, *batch) if batch else self.version
-        return versions.matcher(version), version, batch
+        return versions.at(version), version, batch
+
+
+def tell(
+    path: str, batch: tuple[str, int] | None, part: int, bad: int, of: str, where: str
+) -> None:
+    """Note how many events were left out: beside the catalog for a stream, else in the log."""
+    if batch is not None:
+        note_quarantined(Path(path), *batch, part, part_of_task()[1], bad)
+        return
+    print(f"limen: {bad:,} {of} were not taken; {where}", file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class QuarantineTask:
     queries: Queries
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher, _, _ = self.queries.of_task()
+        matcher, _, _ = self.queries.of_task(MATCHER)
         for part in batches:
             events = read_events(pa.Table.from_batches([part]), matcher.attributes)
             yield from events.quarantine.to_batches()
@@ -93,7 +106,7 @@ class MatchTask:
     schema: pa.Schema  # the columns, the result, the version, the reason where bad events are kept
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher, version, batch = self.queries.of_task()
+        matcher, version, batch = self.queries.of_task(MATCHER)
         events = bad = 0
         for part in batches:
             table = pa.Table.from_batches([part])
@@ -102,18 +115,8 @@ class MatchTask:
                 bad += len(matched.quarantine)
             events += len(part)
         if bad and not self.keeps_bad:
-            self._tell(batch, bad, events)
-
-    def _tell(self, batch: tuple[str, int] | None, bad: int, events: int) -> None:
-        """Note how many events were left out: beside the catalog for a stream, else in the log."""
-        if batch is not None:
-            note_quarantined(Path(self.queries.path), *batch, *part_of_task(), bad)
-            return
-        print(
-            f"limen: {bad:,} of {events:,} events were not matched; limen.spark.quarantine has them "
-            "with their reasons",
-            file=sys.stderr,
-        )
+            where = "limen.spark.quarantine has them with their reasons"
+            tell(self.queries.path, batch, part_of_task()[0], bad, f"of {events:,} events", where)
 
     def _rows(self, matched: Matched, version: int) -> Iterator[pa.RecordBatch]:
         """Matches without a reason, then bad events without a result."""

@@ -1,0 +1,146 @@
+"""The state operator of `crossings`: one bucket of entities at a time, its state in Spark's state store.
+
+A worker keeps copies of the buckets that it has worked on (`engine/bucket.py` says when one is good).
+This module is imported only where PySpark is: it defines a subclass of one of its classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from limen.catalog import Catalog
+from limen.engine.bucket import NO_VERSION, Bucket
+from limen.engine.carried import describe_watch
+from limen.engine.crosser import Crosser
+from limen.engine.versions import monitor
+from limen.engine.watch import CROSSING, QUERY, REASON, VERSION
+from limen.model import QuerySet
+from limen.spark.crossings import Settings, to_bytes
+from limen.spark.task import batch_of_task
+from limen.spark.worker import tell
+
+OUT_ROWS = 1 << 16  # crossings in one value
+MOST_HELD = 4096
+
+_held: dict[tuple[str, str, int], Bucket] = {}  # by stream, operator, bucket
+_between: dict[tuple[str, int, int], tuple[QuerySet, QuerySet]] = {}  # by catalog and versions
+
+
+class Buckets(StatefulProcessor):
+    def __init__(self, settings: Settings, keep_bad: bool, schema: pa.Schema) -> None:
+        self._settings, self._keep_bad = settings, keep_bad
+        self._schema = schema.serialize().to_pybytes()
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._watched = handle.getValueState("watch", "data string")
+        self._head = handle.getValueState("head", "data binary")
+        self._entries = handle.getMapState("entries", "entry long, part int", "data binary")
+
+    # What `engine.bucket.Store` asks for.
+
+    def head(self) -> bytes | None:
+        found = self._head.get()
+        return None if found is None else bytes(found[0])
+
+    def set_head(self, data: bytes) -> None:
+        self._head.update((data,))
+
+    def part(self, entry: int, part: int) -> bytes:
+        return bytes(self._entries.getValue((entry, part))[0])
+
+    def set_part(self, entry: int, part: int, data: bytes) -> None:
+        self._entries.updateValue((entry, part), (data,))
+
+    def drop_part(self, entry: int, part: int) -> None:
+        self._entries.removeKey((entry, part))
+
+    def handleInputRows(  # noqa: N802 (Spark's name)
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        number = int(key[0])
+        self._settings.buckets()  # refuses other settings
+        packed: list[tuple[int, int, bytes | None]] = []
+        for frame in rows:
+            packed += zip(frame["part"], frame["seq"], frame["data"], strict=True)
+        packed.sort(key=lambda row: (row[0], row[1]))
+        tables = [pa.ipc.open_stream(blob).read_all() for _, _, blob in packed if blob is not None]
+        out = list(self._taken(number, tables))
+        if out:
+            yield pd.DataFrame({"data": out})
+
+    def _taken(self, number: int, tables: list[pa.Table]) -> Iterator[bytes]:
+        """Take the readings of a bucket through it; the crossings come as Arrow data."""
+        batch = batch_of_task()
+        watch = self._settings.watch
+        index, version, _ = self._settings.queries.of_task(monitor(list(watch.on), watch.margins))
+        name = (batch[0], self._settings.name, number) if batch else None
+        bucket = _held.pop(name, None) if name else None  # not to be used if this fails half-way
+        if bucket is None:
+            bucket = Bucket(lambda: Crosser(index, watch))
+            if not self._watched.exists():
+                self._watched.update((describe_watch(watch),))
+        bucket.bring_to(self)
+        crosser = bucket.crosser
+        found, touched = [], [crosser.touched[:0]]
+        if watch.follows and bucket.version not in (NO_VERSION, version):
+            found.append(crosser.move_to(index, *self._changes(bucket.version, version)))
+            touched.append(crosser.touched)
+        crosser.monitor = index
+        if tables:
+            crossed = crosser.cross(pa.concat_tables(tables))
+            found.append(crossed.crossings)
+            touched.append(crosser.touched)
+            found += self._bad(crossed.quarantine, batch, number)
+        bucket.save(self, np.unique(np.concatenate(touched)), version)
+        if name:
+            _held[name] = bucket
+            while len(_held) > MOST_HELD:
+                del _held[next(iter(_held))]
+        schema = pa.ipc.read_schema(pa.py_buffer(self._schema))
+        for table in found:
+            whole = table.append_column(VERSION, pa.repeat(pa.scalar(version), len(table)))
+            if self._keep_bad and REASON not in whole.column_names:
+                whole = whole.append_column(REASON, pa.nulls(len(table), pa.string()))
+            whole = whole.select(schema.names).cast(schema)
+            for begin in range(0, len(whole), OUT_ROWS):
+                yield to_bytes(whole.slice(begin, OUT_ROWS))
+
+    def _changes(self, first: int, last: int) -> tuple[QuerySet, QuerySet]:
+        """The queries removed and added between two versions."""
+        path = self._settings.queries.path
+        if (path, first, last) not in _between:
+            catalog = Catalog.open(path)
+            changes = catalog.changes(first, last)
+            before = catalog.snapshot(first)
+            gone = pc.is_in(before.ids, value_set=changes.removed).to_numpy(zero_copy_only=False)
+            _between.clear()
+            _between[path, first, last] = before.take(np.flatnonzero(gone)), changes.added
+        return _between[path, first, last]
+
+    def _bad(self, bad: pa.Table, batch: tuple[str, int] | None, number: int) -> list[pa.Table]:
+        """The readings that were not taken: as rows of the result, or counted."""
+        if not len(bad):
+            return []
+        if not self._keep_bad:
+            where = "keep_bad=True keeps them with their reasons"
+            tell(self._settings.queries.path, batch, number, len(bad), "readings", where)
+            return []
+        schema = pa.ipc.read_schema(pa.py_buffer(self._schema))
+        columns = {
+            field.name: bad.column(field.name)
+            if field.name in bad.column_names and field.name not in (QUERY, CROSSING)
+            else pa.nulls(len(bad), field.type)
+            for field in schema
+            if field.name not in (VERSION, REASON)
+        }
+        return [pa.table({**columns, REASON: bad.column(bad.num_columns - 1)})]

@@ -1,0 +1,259 @@
+"""`crossings`: a frame of readings in, a frame of what was entered and left out.
+
+Three steps. Readings are packed by bucket, a hash of the entity: many of them in one value, so that the
+shuffle and the state operator handle few large rows. The state operator takes each bucket through
+`Crosser`, with what it carries in Spark's state store (`buckets.py`). What comes of it is unpacked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from limen.model import LimenError, type_name
+from limen.spark.match import _arrow_schema, _queries
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from limen.engine.watch import Watch
+    from limen.spark.worker import Queries
+
+Span = timedelta | float
+
+PACKED = "bucket int, part int, seq int, data binary"
+PACK_ROWS = 1 << 17  # readings of a task that are packed at a time
+LEAST_BUCKETS, MOST_BUCKETS = 16, 1024
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+
+
+def crossings(
+    readings: DataFrame,
+    queries: object,
+    *,
+    entity: str,
+    on: Sequence[str] | str | None = None,
+    time: str | None = None,
+    dwell: Span | None = None,
+    hysteresis: Mapping[str, object] | object = None,
+    ttl: Span | None = None,
+    lateness: Span | None = None,
+    exit_on_removal: bool = False,
+    enter_on_add: bool = False,
+    keep_bad: bool = False,
+    buckets: int | None = None,
+    name: str = "crossings",
+    bounds: str = "[]",
+) -> DataFrame:
+    """For each entity, the queries that its readings enter and leave, one row each.
+
+    `readings`: a static or a streaming frame; `queries`: as for `limen.spark.match`; the other options as
+    for `limen.crossings`. In the result are the entity, `query_id`, `crossing` (enter or exit), the
+    time, the values, the previous values, and the `version` of the catalog.
+
+    `exit_on_removal`, `enter_on_add`: also report what changes because the queries do; by default a
+    query that comes or goes is silent. `keep_bad`: readings with a null or NaN, and late ones, stay as
+    rows without a crossing and with a `reason`; otherwise `catalog.quarantined(stream)` has their number.
+    `buckets`: into how many parts the entities are divided, for as long as the checkpoint lives; from
+    the session's shuffle partitions if not said. `name`: for a second such operator in one stream.
+    """
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from limen.engine.watch import REASON, VERSION, Watch
+    from limen.spark.buckets import Buckets
+
+    arrow = _arrow_schema(readings)
+    found, catalog = _queries(queries, arrow, bounds)
+    watch = Watch.of(
+        arrow,
+        catalog.attributes,
+        entity=entity,
+        on=on,
+        time=time,
+        dwell=dwell,
+        hysteresis=hysteresis,
+        ttl=ttl,
+        lateness=lateness,
+        exit_on_removal=exit_on_removal,
+        enter_on_add=enter_on_add,
+    )
+    if buckets is not None and (isinstance(buckets, bool) or not 1 <= buckets <= 1 << 20):
+        raise LimenError(f"buckets={buckets!r} is not a number from 1 to {1 << 20:,}")
+    if readings.isStreaming:
+        _check_store(readings)
+    partitions = int(readings.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    usual = min(max(LEAST_BUCKETS, 4 * partitions), MOST_BUCKETS)
+    settings = Settings(found, name, buckets, usual, watch)
+    fields = [*watch.schema(catalog.id_type), pa.field(VERSION, pa.int64())]
+    if keep_bad:
+        fields.append(pa.field(REASON, pa.string()))
+    schema = pa.schema(fields)
+    quoted = (f"`{column.replace('`', '``')}`" for column in watch.columns)
+    packed = readings.select(*quoted).mapInArrow(Pack(settings), PACKED)
+    crossed = packed.groupBy("bucket").transformWithStateInPandas(
+        statefulProcessor=Buckets(settings, keep_bad, schema),
+        outputStructType="data binary",
+        outputMode="Append",
+        timeMode="None",
+    )
+    return crossed.mapInArrow(unpack, from_arrow_schema(schema))
+
+
+def _check_store(readings: DataFrame) -> None:
+    provider = readings.sparkSession.conf.get(PROVIDER, "")
+    if "RocksDB" not in (provider or ""):
+        raise LimenError(
+            "crossings on a stream keeps its state in RocksDB: make the session by "
+            f"limen.spark.session(), or set {PROVIDER} to "
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the tasks of one operator share."""
+
+    queries: Queries
+    name: str
+    asked: int | None  # for buckets
+    usual: int
+    watch: Watch
+
+    def buckets(self) -> int:
+        """How many buckets there are: for a stream, what it was begun with.
+
+        Refuses settings other than those that the checkpoint's state was made with.
+        """
+        from limen.catalog.bindings import settle
+        from limen.spark.task import batch_of_task
+
+        batch = batch_of_task()
+        wanted = self._facts(self.asked or self.usual)
+        if batch is None:
+            return self.asked or self.usual
+        key = self.queries.path, batch[0], self.name
+        if key not in _settled:
+            path = Path(self.queries.path)
+            _settled[key] = json.loads(settle(path, batch[0], self.name, json.dumps(wanted)))
+        begun = _settled[key]
+        if self.asked is None:
+            wanted["buckets"] = begun["buckets"]
+        if wanted != begun:
+            raise LimenError(
+                f"the stream's state was made with {_told(begun)}, and is now asked for with "
+                f"{_told(wanted)}; go on with the former, or use a new checkpoint (a second operator "
+                "in one stream needs a name=... of its own)"
+            )
+        return int(begun["buckets"])
+
+    def _facts(self, buckets: int) -> dict[str, Any]:
+        watch = self.watch
+        return {
+            "buckets": buckets,
+            "entity": [watch.entity, type_name(watch.entity_type)],
+            "on": [[name, type_name(kind)] for name, kind in watch.on.items()],
+            "keys": [[name, type_name(kind)] for name, kind in watch.keys.items()],
+            "time": [watch.time, str(watch.time_type)],
+        }
+
+
+_settled: dict[tuple[str, str, str], dict[str, Any]] = {}
+
+
+def _told(facts: dict[str, Any]) -> str:
+    on, keys = (
+        ", ".join(f"{name}: {kind}" for name, kind in facts[what]) or "nothing"
+        for what in ("on", "keys")
+    )
+    entity, time = (": ".join(map(str, facts[what])) for what in ("entity", "time"))
+    return (
+        f"{facts['buckets']} buckets, {len(facts['on'])} dimensions ({on}), entity {entity}, "
+        f"time {time}, keys {keys}"
+    )
+
+
+@dataclass(frozen=True)
+class Pack:
+    """For `mapInArrow`: readings of one bucket in one value, as Arrow data.
+
+    Where queries that come and go are announced, every task has an empty row for every bucket too, so
+    that all of them see every batch.
+    """
+
+    settings: Settings
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        from limen.spark.task import part_of_task
+
+        buckets, (part, _) = self.settings.buckets(), part_of_task()
+        watch = self.settings.watch
+        if watch.exit_on_removal or watch.enter_on_add:
+            numbers = list(range(buckets))
+            yield _packed(numbers, part, [-1] * buckets, [None] * buckets)
+        waiting: list[pa.RecordBatch] = []
+        rows = seq = 0
+        for batch in batches:
+            waiting.append(batch)
+            rows += len(batch)
+            if rows >= PACK_ROWS:
+                yield self._pack(pa.Table.from_batches(waiting), buckets, part, seq)
+                waiting, rows, seq = [], 0, seq + 1
+        if rows:
+            yield self._pack(pa.Table.from_batches(waiting), buckets, part, seq)
+
+    def _pack(self, table: pa.Table, buckets: int, part: int, seq: int) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        from limen.engine.buckets import buckets_of
+
+        of = buckets_of(table.column(self.settings.watch.entity), buckets)
+        order = np.argsort(of, kind="stable")
+        sorted_rows = table.take(pa.array(order)).combine_chunks()
+        starts = np.searchsorted(of[order], np.arange(buckets + 1))
+        numbers = np.flatnonzero(np.diff(starts)).tolist()
+        blobs = []
+        for number in numbers:
+            begin, end = int(starts[number]), int(starts[number + 1])
+            blobs.append(to_bytes(sorted_rows.slice(begin, end - begin)))
+        return _packed(numbers, part, [seq] * len(numbers), blobs)
+
+
+def _packed(
+    buckets: list[int], part: int, seqs: list[int], blobs: Sequence[bytes | None]
+) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = [
+        pa.array(buckets, pa.int32()),
+        pa.array([part] * len(buckets), pa.int32()),
+        pa.array(seqs, pa.int32()),
+        pa.array(blobs, pa.binary()),
+    ]
+    return pa.record_batch(columns, names=["bucket", "part", "seq", "data"])
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """For `mapInArrow`: the rows of each value."""
+    import pyarrow as pa
+
+    for batch in batches:
+        for blob in batch.column(0):
+            yield from pa.ipc.open_stream(blob.as_buffer())
