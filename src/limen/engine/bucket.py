@@ -32,12 +32,17 @@ PAST = 32  # tokens by which a copy is known to be only late
 NO_VERSION = -1
 
 
-class Store(Protocol):
-    """What a bucket has of the state store."""
+class Kept(Protocol):
+    """The state of a bucket, to be read."""
 
     def head(self) -> bytes | None: ...
-    def set_head(self, data: bytes) -> None: ...
     def part(self, entry: int, part: int) -> bytes: ...
+
+
+class Store(Kept, Protocol):
+    """What a bucket has of the state store."""
+
+    def set_head(self, data: bytes) -> None: ...
     def set_part(self, entry: int, part: int, data: bytes) -> None: ...
     def drop_part(self, entry: int, part: int) -> None: ...
 
@@ -57,7 +62,7 @@ class Bucket:
         self._token = ""
         self._past: list[str] = []
 
-    def bring_to(self, store: Store) -> None:
+    def bring_to(self, store: Kept) -> None:
         """Make this the state that is in the store."""
         head = store.head()
         facts: dict[str, Any] = {"token": "", "past": [], "entries": []}

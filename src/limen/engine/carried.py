@@ -98,25 +98,26 @@ def _held_of(crosser: Crosser, table: pa.Table) -> Held:
     )
 
 
-def describe_watch(watch: Watch) -> str:
-    """What the columns are, as text: enough to read what was carried."""
+def describe_watch(watch: Watch, id_type: pa.DataType) -> str:
+    """What the columns and the ids are, as text: enough to read what was carried."""
     roles = {"entity": [watch.entity], "on": list(watch.on), "keys": list(watch.keys)}
     types = {**watch.keys, **watch.on, watch.entity: watch.entity_type}
     if watch.time is not None:
         roles["time"] = [watch.time]
         types[watch.time] = watch.time_type
     schema = base64.b64encode(pa.schema(types).serialize()).decode()
-    return json.dumps({"roles": roles, "types": schema, "dwell": watch.dwell, "ttl": watch.ttl})
+    facts = {"roles": roles, "types": schema, "ids": str(id_type), "dwell": watch.dwell}
+    return json.dumps(facts)
 
 
-def watch_of(text: str) -> Watch:
-    """The watch that was described, without its margins."""
+def watch_of(text: str) -> tuple[Watch, str]:
+    """The watch that was described, as far as its columns go, and the type of the ids."""
     facts = json.loads(text)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(facts["types"])))
     roles = facts["roles"]
     time = roles.get("time", [None])[0]
     entity = roles["entity"][0]
-    return Watch(
+    watch = Watch(
         entity=entity,
         entity_type=schema.field(entity).type,
         on={name: schema.field(name).type for name in roles["on"]},
@@ -125,8 +126,9 @@ def watch_of(text: str) -> Watch:
         time_type=schema.field(time).type if time is not None else None,
         margins={},
         dwell=facts["dwell"],
-        ttl=facts["ttl"],
+        ttl=OFF,
         lateness=OFF,
         exit_on_removal=False,
         enter_on_add=False,
     )
+    return watch, facts["ids"]

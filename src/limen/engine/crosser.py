@@ -35,7 +35,7 @@ from limen.engine.watch import CROSSING, OFF, PREVIOUS, QUERY, Watch
 from limen.indexes.protocol import with_room
 from limen.kernels.chain import FIRST, LATE, RETURNED
 from limen.kernels.holds import CAME, GONE, HELD, LEFT, NOT_PENDING, report
-from limen.model import LimenError, QuerySet, column_of, is_key
+from limen.model import INT64_MAX, LimenError, QueryError, QuerySet, column_of, is_key
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -163,7 +163,9 @@ class Crosser:
         batch = self.streams.arrange(entities, values, times, floor=floor, patience=watch.ttl)
         previous = self.streams.previous(batch)
         codes = self._codes(good)
-        self.touched = np.unique(entities[batch.flags != LATE])
+        touched = np.zeros(self.streams.size, np.bool_)
+        touched[entities[batch.flags != LATE]] = True
+        self.touched = np.flatnonzero(touched).astype(np.int32)
         rows = [self._crossings(batch, previous, codes, heard)]
         self._settle(batch, codes)
         if times is not None and watch.lateness != OFF and len(times):
@@ -356,8 +358,11 @@ class Crosser:
         heard = self.streams.heard[held.entities]
         until = np.maximum(heard, self.clock)
         if self.watch.ttl != OFF:
-            until = np.minimum(until, heard + self.watch.ttl)
-        over = held.pending & (until - held.since >= self.watch.dwell)
+            until = np.minimum(
+                until, np.minimum(heard, INT64_MAX - self.watch.ttl) + self.watch.ttl
+            )
+        inside_for = (until - held.since).view(np.uint64)  # it may be more than an int64 holds
+        over = held.pending & (inside_for >= np.uint64(self.watch.dwell))
         done = held.some(over)
         since = np.where(over, NOT_PENDING, held.since)
         self.held = held._replace(since=since).some((since != NOT_PENDING) | held.lingers)
@@ -379,8 +384,8 @@ class Crosser:
         """Let go of entities that have been silent for too long by the clock: they leave everything."""
         streams = self.streams
         known = streams.known[: streams.size]
-        silent = self.clock - streams.heard[: streams.size]
-        gone = np.flatnonzero(known & (silent > self.watch.ttl)).astype(np.int32)
+        limit = max(self.clock - self.watch.ttl, NO_FLOOR)
+        gone = np.flatnonzero(known & (streams.heard[: streams.size] < limit)).astype(np.int32)
         if not len(gone):
             return self._none()
         rows, ids = self._inside_now(gone)
@@ -465,19 +470,25 @@ class Crosser:
         self, add: object = None, remove: Iterable[str | int] | pa.Array = (), *, bounds: str = "[]"
     ) -> pa.Table:
         """Remove and add queries, an id in both is replaced; returns what `move_to` does."""
-        ids = list(remove) if not isinstance(remove, pa.Array) else remove
+        given = isinstance(remove, (str, bytes, pa.Array, pa.ChunkedArray))
+        ids = remove if given else list(remove)
         removed = self.monitor.some(ids)
         known = {**self.watch.on, **self.watch.keys}
         added = QuerySet.empty(str(self.monitor.id_type))
         if add is not None:
             added = QuerySet.of(add, known, bounds=bounds)
+        mixed = len(added) and added.ids.type != self.monitor.id_type
+        if mixed and len(self.monitor):
+            kinds = f"{self.monitor.id_type} here, not {added.ids.type}"
+            raise QueryError(f"ids are {kinds}", field="id")
         self.monitor.remove(ids)
         try:
+            new = added if mixed else added.take(np.flatnonzero(self.monitor.find(added.ids) < 0))
             self.monitor.add(added)
         except LimenError:
             self.monitor.add(removed)
             raise
-        return self.move_to(self.monitor, removed, added)
+        return self.move_to(self.monitor, removed, new)
 
     def move_to(self, monitor: Monitor, removed: QuerySet, added: QuerySet) -> pa.Table:
         """Go on with another set of queries, which differs from ours by these; returns the crossings
@@ -491,14 +502,16 @@ class Crosser:
         streams = self.streams
         everybody = np.flatnonzero(streams.known[: streams.size]).astype(np.int32)
         self.touched = np.empty(0, np.int32)
+        if not self.held:
+            self.held = Held.none(monitor.id_type, len(watch.on))  # ids may be of another type now
         if not watch.follows or not len(everybody) or not (len(removed) or len(added)):
             self.monitor = monitor
             return self._table([])
-        ids = pa.concat_arrays([removed.ids, added.ids]).unique()
+        ids = pa.concat_arrays([some.ids for some in (removed, added) if len(some)]).unique()
         old, new = (self._inside_of(queries, everybody, ids) for queries in (removed, added))
         held, pending = self.held, self.held.pending
         mine = _pairs(held.entities, _codes_in(ids, held.ids))
-        ending = _codes_in(removed.ids, held.ids) >= 0
+        ending = _codes_in(removed.ids.cast(ids.type), held.ids) >= 0
         old = np.setdiff1d(np.union1d(old, mine[ending & held.lingers]), mine[ending & pending])
         stays = ~ending | (pending & np.isin(mine, new))
         self.held = held.some(stays)

@@ -69,6 +69,9 @@ class Watch:
         time_type = None
         if time is not None:
             _there(schema, "time", time)
+            if time == entity or time in kinds:
+                what = "be the entity" if time == entity else "be watched"
+                raise LimenError(f"{time!r} is the time and cannot {what} too")
             time_type = _plain(schema.field(time).type)
             if not (
                 pt.is_timestamp(time_type) or pt.is_date32(time_type) or pt.is_int64(time_type)
@@ -131,14 +134,19 @@ class Watch:
         """Does it matter which queries came and went since the last batch?"""
         return self.exit_on_removal or self.enter_on_add or self.holds
 
-    def schema(self, id_type: pa.DataType) -> pa.Schema:
-        """Of the crossings."""
-        fields = [(self.entity, self.entity_type), (QUERY, id_type), (CROSSING, pa.string())]
+    @property
+    def reading(self) -> pa.Schema:
+        """Of the last readings of entities."""
+        fields = [(self.entity, self.entity_type)]
         if self.time is not None:
             fields.append((self.time, self.time_type))
-        fields += self.on.items()
-        fields += [(f"{PREVIOUS}{name}", kind) for name, kind in self.on.items()]
-        return pa.schema(fields)
+        return pa.schema([*fields, *self.on.items()])
+
+    def schema(self, id_type: pa.DataType) -> pa.Schema:
+        """Of the crossings."""
+        first, *others = self.reading
+        before = [(f"{PREVIOUS}{name}", kind) for name, kind in self.on.items()]
+        return pa.schema([first, (QUERY, id_type), (CROSSING, pa.string()), *others, *before])
 
 
 def _values(attributes: Mapping[str, pa.DataType], on: Sequence[str] | None) -> list[str]:

@@ -23,6 +23,9 @@ from limen.model.types import SECONDS_PER_DAY, UNITS_PER_SECOND, is_float, type_
 
 Floats = npt.NDArray[np.float64]
 
+NUMBERS = (int, float, Decimal, np.integer, np.floating)
+MOST = np.finfo(np.float64).max
+
 
 def widened(
     lo: Ordinals, hi: Ordinals, margin: object, attribute: pa.DataType
@@ -49,12 +52,13 @@ def _size(margin: object, attribute: pa.DataType) -> Fraction:
     timed = pt.is_date32(attribute) or pt.is_timestamp(attribute)
     if isinstance(margin, timedelta) and timed:
         seconds = Fraction(margin // timedelta(microseconds=1), 10**6)
-    elif isinstance(margin, bool) or not isinstance(margin, (int, float, Decimal, np.number)):
+    elif isinstance(margin, (bool, np.timedelta64)) or not isinstance(margin, NUMBERS):
         raise LimenError(f"a margin of {margin!r} is none for {type_name(attribute)}")
-    elif not math.isfinite(margin) or margin < 0:
-        raise LimenError(f"a margin is a number from 0 on, not {margin!r}")
     else:
         plain = margin.item() if isinstance(margin, np.number) else margin
+        finite = plain.is_finite() if isinstance(plain, Decimal) else abs(plain) < math.inf
+        if not finite or plain < 0:
+            raise LimenError(f"a margin is a number from 0 on, not {margin!r}")
         seconds = Fraction(plain)
     if seconds < 0:
         raise LimenError(f"a margin is not negative, as {margin!r} is")
@@ -71,24 +75,39 @@ def _shifted(ends: Ordinals, units: int, least: int) -> Ordinals:
     """ends - units, but nowhere below least."""
     if least + units > INT64_MAX:
         return np.full(len(ends), least, np.int64)
-    return np.where(ends < least + units, np.int64(least), ends - np.int64(units))
+    below = ends - np.uint64(units).view(np.int64)  # modulo 2^64; right where there is such an end
+    return np.where(ends < least + units, np.int64(least), below)
 
 
 def _float_below(ends: Ordinals, size: Fraction, attribute: pa.DataType) -> Ordinals:
     """The ordinals of the least values of the type that are not below ends - size."""
     least, greatest = extremes(attribute)
     a: Floats = column_of(np.clip(ends, least, greatest), attribute).to_numpy().astype(np.float64)
-    b = -float(size)
     with np.errstate(all="ignore"):
-        found = a + b
-        rest = found - a
-        error = (a - (found - rest)) + (b - rest)
-        found = np.where(error > 0, np.nextafter(found, np.inf), found)
-        infinite = np.isinf(found) & np.isfinite(a)
-        found = np.where(infinite, -np.finfo(np.float64).max, found)
+        if size <= MOST and Fraction(float(size)) == size:
+            b = -float(size)
+            found = a + b
+            rest = found - a
+            error = (a - (found - rest)) + (b - rest)
+            found = np.where(error > 0, np.nextafter(found, np.inf), found)
+            found = np.where(np.isinf(found) & np.isfinite(a), -MOST, found)
+        else:
+            distinct, at = np.unique(a, return_inverse=True)
+            found = np.array([_least_float(value, size) for value in distinct.tolist()] or a)[at]
         if pt.is_float32(attribute):
             rounded = found.astype(np.float32)
             below = rounded < found
             rounded[below] = np.nextafter(rounded[below], np.float32(np.inf))
             return ordinals(pa.array(rounded), attribute)[0]
     return ordinals(pa.array(found), attribute)[0]
+
+
+def _least_float(end: float, size: Fraction) -> float:
+    """The least double that is not below end - size, where the size is none itself."""
+    if math.isinf(end):
+        return end
+    sought = Fraction(end) - size
+    if sought <= -MOST:
+        return -float(MOST)
+    near = float(sought)
+    return near if near >= sought else math.nextafter(near, math.inf)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from limen.spark.crossings import crossings
 from limen.spark.match import match, quarantine
 from limen.spark.session import session
+from limen.spark.state import entities, inside
 
 if TYPE_CHECKING:
     from limen.spark.delta_sink import write_delta
 
-__all__ = ["crossings", "match", "quarantine", "session", "write_delta"]
+__all__ = ["crossings", "entities", "inside", "match", "quarantine", "session", "write_delta"]
 
 
 def __getattr__(name: str) -> Any:

@@ -88,7 +88,7 @@ class Buckets(StatefulProcessor):
         if bucket is None:
             bucket = Bucket(lambda: Crosser(index, watch))
             if not self._watched.exists():
-                self._watched.update((describe_watch(watch),))
+                self._watched.update((describe_watch(watch, index.id_type),))
         bucket.bring_to(self)
         crosser = bucket.crosser
         found, touched = [], [crosser.touched[:0]]
