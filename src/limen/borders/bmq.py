@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limen.borders.streams import Batch, Streams
-from limen.indexes.protocol import plain, with_room
+from limen.indexes.protocol import plain, refuse_twice, with_room
 from limen.indexes.saved import Arrays, Facts
 from limen.indexes.spare import Spare
 from limen.kernels.bmq import LANES, LIVE, cross
@@ -57,7 +57,10 @@ class Crossings(NamedTuple):
 
 
 class Places:
-    """Where the entities of one stream table are in the lists of one index."""
+    """Where the entities of one stream table are in the lists of one index.
+
+    `size`: how many entities the stream table has already.
+    """
 
     def __init__(self, dimensions: int, size: int = 0) -> None:
         self.at = np.zeros((size, dimensions), np.int32)
@@ -168,8 +171,7 @@ class BMQIndex:
         bad[~bad] = self._marks[numbers[~bad]] == 0
         if bad.any():
             raise ValueError(f"id {numbers[bad.argmax()]} is not in the index")
-        if len(np.unique(numbers)) < len(numbers):
-            raise ValueError("an id is given twice")
+        refuse_twice(numbers)
         if not len(numbers):
             return
         self._stamp += 1
@@ -187,7 +189,7 @@ class BMQIndex:
         found = np.asarray(ends)
         if found.ndim == 1 and self.dimensions == 1:
             found = found[:, None]
-        if found.shape != (n, self.dimensions) and found.size:
+        if found.shape != (n, self.dimensions) and (found.size or n):
             raise ValueError(f"lo and hi need {n} rows and {self.dimensions} columns")
         flat = plain(found.reshape(-1), np.int64)
         return np.require(flat.reshape(n, self.dimensions), np.int64, ["C"])
@@ -197,16 +199,16 @@ class BMQIndex:
             raise ValueError(f"ids and groups differ in length: {len(ids)}, {len(groups)}")
         if not len(ids):
             return
-        if ids.min() < 0 or groups.min() < 0:
-            raise ValueError("ids and groups are not negative")
+        for what, numbers in (("id", ids), ("group", groups)):
+            if numbers.min() < 0:
+                raise ValueError(f"{what} {numbers.min()} is negative")
         if (lo > hi).any():
             row = int((lo > hi).any(axis=1).argmax())
             raise ValueError(f"id {ids[row]}: lo {lo[row]} is above hi {hi[row]}")
         known = ids[ids < len(self._marks)]
         if self._marks[known].any():
             raise ValueError(f"id {known[self._marks[known].argmax()]} is already in the index")
-        if len(np.unique(ids)) < len(ids):
-            raise ValueError("an id is given twice")
+        refuse_twice(ids)
 
     def _make_groups(self, groups: int) -> None:
         """Make room for groups below this number: lists of nothing."""

@@ -8,34 +8,26 @@ its batch is bound to; and a sample of the answers is compared with brute force 
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from limen.cli import demo_stage
+from limen.cli.demo_stage import PACE, Change, Followed
+from limen.cli.demo_stage import doing as doing
+from limen.cli.demo_stage import sparkline as sparkline
+
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from rich.console import Console, RenderableType
 
-    from limen.catalog import Catalog, Receipt
+    from limen.catalog import Catalog
     from limen.cli.demo_check import Found
     from limen.testing.market import BruteForce, Market, Queries
 
 CHANGED = 10_000  # queries that come, and that go
-# A batch of few events would be over before anybody has seen it; one of many takes longer anyway.
-PACE = {"processingTime": "300 milliseconds"}
-LOOK = 0.1  # seconds between looks at the stream
-BARS = "▁▂▃▄▅▆▇█"
 
 
 def demo(
@@ -51,7 +43,7 @@ def demo(
 
     console = Console(highlight=False, soft_wrap=True)
     output.mkdir(parents=True, exist_ok=True)
-    spark = _session(console, output / "spark.log")
+    spark = demo_stage.start_spark(console, output / "spark.log")
 
     from limen.testing.market import BruteForce, Market
 
@@ -62,11 +54,17 @@ def demo(
     try:
         _index(console, catalog)
         run = Run(console, market, catalog, BruteForce(drawn, version), batches)
-        with _patient() as pause:
-            _warm_up(console, spark, run, output / "warm-up", pause)
+        with demo_stage.patient() as pause:
+            first = output / "warm-up"
+            demo_stage.warm_up(
+                console,
+                lambda: _start(spark, run, 20_000, 1, first, availableNow=True),
+                first,
+                pause,
+            )
             run.query = _start(spark, run, events, batches, output / "matches", **PACE)
             try:
-                with _display(console, run):
+                with demo_stage.display(console, run):
                     run.follow(pause)
             except KeyboardInterrupt:
                 console.print(f"stopped; {len(run.done)} batches are in {output / 'matches'}")
@@ -79,53 +77,10 @@ def demo(
         found = check(console, run, output / "matches")
         _show(console, run, found, drawn, output)
     finally:
-        _forget(catalog)
+        demo_stage.forget(catalog)
 
 
 # -- before the stream ---------------------------------------------------------------------------
-
-
-@contextmanager
-def doing(console: Console, what: str) -> Iterator[None]:
-    with console.status(what) if console.is_terminal else nullcontext():
-        yield
-
-
-@contextmanager
-def _patient() -> Iterator[Callable[[], None]]:
-    """A pause between two looks at a stream. Ctrl-C has its effect there and not in the middle of a
-    call to the JVM, which would complain."""
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
-
-    def pause() -> None:
-        time.sleep(LOOK)
-        if asked:
-            raise KeyboardInterrupt
-
-    try:
-        yield pause
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _session(console: Console, log: Path) -> Any:
-    """Spark, with the errors of its JVM and of its workers in a file."""
-    from limen.spark import session
-
-    started = time.perf_counter()
-    sys.stderr.flush()
-    terminal = os.dup(2)
-    with doing(console, "starting Spark"), log.open("w") as file:
-        os.dup2(file.fileno(), 2)  # the JVM inherits it
-        try:
-            spark = session("limen demo")
-        finally:
-            os.dup2(terminal, 2)
-            os.close(terminal)
-    took = time.perf_counter() - started
-    console.print(f"Spark {spark.version} on {spark.conf.get('spark.master')}: {took:.1f} s")
-    return spark
 
 
 def _compile(console: Console) -> None:
@@ -185,31 +140,6 @@ def _index(console: Console, catalog: Catalog) -> None:
     )
 
 
-def _forget(catalog: Catalog) -> None:
-    """The index lies in the user's cache, where nobody would look for it again."""
-    from limen.engine.versions import forget
-
-    forget(catalog)
-
-
-def _warm_up(
-    console: Console, spark: Any, run: Run, matches: Path, pause: Callable[[], None]
-) -> None:
-    """Have the workers running, with kernels loaded and the index mapped: a short stream before."""
-    started = time.perf_counter()
-    with doing(console, "starting Spark's workers"):
-        query = _start(spark, run, 20_000, 1, matches, availableNow=True)
-        try:
-            while query.isActive:
-                pause()
-        finally:
-            query.stop()
-            shutil.rmtree(matches, ignore_errors=True)
-            shutil.rmtree(matches.with_name(f"{matches.name}.ckpt"), ignore_errors=True)
-    took = time.perf_counter() - started
-    console.print(f"Spark's workers have started and mapped the index: {took:.1f} s")
-
-
 def _start(spark: Any, run: Run, events: int, batches: int, matches: Path, **trigger: Any) -> Any:
     """Feed, match, write: the running query."""
     from limen.spark import match, write_delta
@@ -241,35 +171,16 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, progress: Any) -> Batch:
-        source, observed = progress["sources"][0], progress["observedMetrics"]["limen"]
-        first, last = (
-            (json.loads(source[end]) or {"trade": 0})["trade"]  # null: from the first one on
-            for end in ("startOffset", "endOffset")
-        )
-        return cls(
-            progress["batchId"],
-            first,
-            last,
-            datetime.fromisoformat(progress["timestamp"]).timestamp(),
-            max(progress["durationMs"]["triggerExecution"], 1) / 1000,
-            observed["matches"] or 0,
-            observed["quarantined"],
-        )
+        observed = progress["observedMetrics"]["limen"]
+        matches, quarantined = observed["matches"] or 0, observed["quarantined"]
+        return cls(*demo_stage.stretch(progress), matches, quarantined)
 
     @property
     def events(self) -> int:
         return self.last - self.first
 
 
-class Change(NamedTuple):
-    """Queries that came or went, and the first batch that saw it."""
-
-    receipt: Receipt
-    batch: int
-    ids: npt.NDArray[np.int64]
-
-
-class Run:
+class Run(Followed[Batch]):
     """The stream so far."""
 
     def __init__(
@@ -280,49 +191,13 @@ class Run:
         brute_force: BruteForce,
         batches: int,
     ) -> None:
-        import numpy as np
-
-        self.rng = np.random.default_rng(11)
-        self.market, self.catalog, self.brute_force = market, catalog, brute_force
-        self.batches, self._console = batches, console
-        self.query: Any = None  # the running one
+        super().__init__(console, catalog, batches)
+        self.market, self.brute_force = market, brute_force
         self._queries = len(catalog)
         self._changed = min(CHANGED, self._queries // 10)
-        self.done: dict[int, Batch] = {}
-        self.bound: dict[int, int] = {}
-        self.added: Change | None = None
-        self.removed: Change | None = None
 
-    def follow(self, pause: Callable[[], None]) -> None:
-        """Look at the stream until all batches are done; change the queries on the way."""
-        while len(self.done) < self.batches:
-            self._look()
-            if self.added is None and len(self.done) >= self.batches // 3:
-                self.added = self._add()
-            if self.removed is None and len(self.done) >= 2 * self.batches // 3:
-                self.removed = self._remove()
-            pause()
-
-    def _look(self) -> None:
-        active = self.query.isActive
-        last = self.query.lastProgress
-        if last is not None and last["batchId"] not in self.done:
-            missed = last["batchId"] != len(self.done)
-            for progress in self.query.recentProgress if missed else [last]:
-                if progress["batchId"] not in self.done and progress["numInputRows"]:
-                    self._take(Batch.of(progress))
-        if not active and len(self.done) < self.batches:
-            reason = str(self.query.exception() or "somebody stopped it").partition("\n\n")[0]
-            raise ValueError(f"the stream ended after {len(self.done)} batches: {reason}")
-
-    def _take(self, batch: Batch) -> None:
-        self.done[batch.number] = batch
-        self.bound |= self.catalog.bindings(self.query)
-        last = len(self.done) == self.batches
-        if not self._console.is_terminal and (
-            last or batch.number % max(self.batches // 10, 1) == 0
-        ):
-            self._console.print(self._line(batch))
+    def _batch(self, progress: Any) -> Batch:
+        return Batch.of(progress)
 
     def _add(self) -> Change:
         import numpy as np
@@ -345,19 +220,6 @@ class Run:
         self.brute_force.remove(ids, receipt.version)
         return self._changed_by(receipt, ids, f"removed {receipt.removed:,} queries", took)
 
-    def _changed_by(
-        self, receipt: Receipt, ids: npt.NDArray[np.int64], what: str, took: float
-    ) -> Change:
-        try:
-            batch = receipt.wait(self.query)
-        except TimeoutError:
-            self._look()  # if the stream has failed, that is the error to show
-            raise
-        self._console.print(
-            f"{what} in {took:.2f} s: version {receipt.version}, in force from batch {batch} on"
-        )
-        return Change(receipt, batch, ids)
-
     def _line(self, batch: Batch) -> str:
         return (
             f"batch {batch.number:>3}: {batch.events / batch.seconds:,.0f} events/s, "
@@ -377,11 +239,6 @@ class Run:
     def quarantined(self) -> int:
         return sum(batch.quarantined for batch in self.done.values())
 
-    def seconds(self) -> float:
-        """From the start of the first batch to the end of the last."""
-        last = max(self.done.values())
-        return last.began + last.seconds - min(self.done.values()).began
-
     def summarise(self) -> None:
         took = self.seconds()
         self._console.print(
@@ -391,40 +248,17 @@ class Run:
         )
 
     def __rich__(self) -> RenderableType:
-        from rich.panel import Panel
-        from rich.table import Table
-
         done = sorted(self.done.values())
         rates = [batch.events / batch.seconds for batch in done]
         found = f"{done[-1].matches / done[-1].seconds:,.0f}" if done else ""
-        grid = Table.grid(padding=(0, 2))
-        for _ in range(2):
-            grid.add_column(style="dim")
-            grid.add_column(justify="right", min_width=14)
         version = str(max(self.bound.values())) if self.bound else ""
-        grid.add_row("batches", f"{len(done)} of {self.batches}", "catalog version", version)
-        grid.add_row("events/s", f"{rates[-1]:,.0f}" if rates else "", "matches/s", found)
-        grid.add_row("events", f"{self.events:,}", "matches", f"{self.matches:,}")
-        grid.add_row("quarantined", f"{self.quarantined:,}", "", "")
-        whole = Table.grid()
-        whole.add_row(grid)
-        most = min(self.batches, 60)
-        whole.add_row(f"[cyan]{sparkline(rates[-most:]):<{most}}[/] [dim]events/s[/]")
-        return Panel(whole, title="limen demo", title_align="left", expand=False)
-
-
-def sparkline(values: list[float]) -> str:
-    """Heights against the largest of them, from zero."""
-    top = max(values, default=1.0) or 1.0
-    return "".join(BARS[min(int(value / top * len(BARS)), len(BARS) - 1)] for value in values)
-
-
-def _display(console: Console, run: Run) -> Any:
-    from rich.live import Live
-
-    return (
-        Live(run, console=console, refresh_per_second=8) if console.is_terminal else nullcontext()
-    )
+        rows = [
+            ("batches", f"{len(done)} of {self.batches}", "catalog version", version),
+            ("events/s", f"{rates[-1]:,.0f}" if rates else "", "matches/s", found),
+            ("events", f"{self.events:,}", "matches", f"{self.matches:,}"),
+            ("quarantined", f"{self.quarantined:,}", "", ""),
+        ]
+        return demo_stage.panel(rows, rates, self.batches, "events/s")
 
 
 # -- after the stream ----------------------------------------------------------------------------

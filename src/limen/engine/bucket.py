@@ -30,6 +30,7 @@ FAN = 8
 PART_ROWS = 1 << 14  # entities in one value of the store, at most
 PAST = 32  # tokens by which a copy is known to be only late
 NO_VERSION = -1
+NOBODY: I32 = np.empty(0, np.int32)
 
 
 class Kept(Protocol):
@@ -77,7 +78,7 @@ class Bucket:
         for number, parts in facts["entries"]:
             if number not in seen:
                 found = [absorb(self.crosser, store.part(number, part)) for part in range(parts)]
-                seen[number] = Entry(number, parts, np.concatenate(found))
+                seen[number] = Entry(number, parts, np.concatenate([NOBODY, *found]))
             self._entries.append(seen[number])
         self.version = facts.get("version", NO_VERSION)
         self.crosser.clock = facts.get("clock", self.crosser.clock)
@@ -96,6 +97,8 @@ class Bucket:
             return
         self.version = version
         self._past = [*self._past, self._token][-PAST:] if self._token else []
+        if compacts:  # who was left out is in no entry: a late copy would still know them
+            self._past = []
         self._token = secrets.token_hex(8)
         facts = {
             "token": self._token,

@@ -384,7 +384,7 @@ class Crosser:
         """Let go of entities that have been silent for too long by the clock: they leave everything."""
         streams = self.streams
         known = streams.known[: streams.size]
-        limit = max(self.clock - self.watch.ttl, NO_FLOOR)
+        limit = max(int(self.clock) - self.watch.ttl, NO_FLOOR)
         gone = np.flatnonzero(known & (streams.heard[: streams.size] < limit)).astype(np.int32)
         if not len(gone):
             return self._none()
