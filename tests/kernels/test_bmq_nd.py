@@ -95,6 +95,7 @@ class Run:
                 self.at,
                 self.list_of,
                 to,
+                np.empty((2, self.made.dims), np.int64),
                 ends,
                 found[:room],
                 self.accessed,

@@ -343,6 +343,7 @@ class BMQIndex:
             places.at,
             places.groups,
             np.empty((1, self.dimensions), np.int32),
+            np.empty((2, self.dimensions), np.int64),
             ends,
             found,
             accessed,

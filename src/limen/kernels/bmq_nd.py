@@ -22,27 +22,29 @@ from limen.kernels.compiled import leaf, loop
 from limen.kernels.memory import I32, I64, prefetch
 
 AHEAD = 8
+BEFORE, AFTER = 0, 1  # rows of points
 
 
 @leaf
-def _inside(ranges: I64, q: int, xs: I64, row: int, dims: int) -> bool:
+def _within(ranges: I64, q: int, k: int, x: int) -> bool:
+    return (ranges[q, k, 0] <= x) & (x <= ranges[q, k, 1])
+
+
+@leaf
+def _inside(ranges: I64, q: int, points: I64, a: int, dims: int) -> bool:
     inside = True
     for k in range(dims):
-        inside &= ranges[q, k, 0] <= xs[row, k] <= ranges[q, k, 1]
+        inside &= _within(ranges, q, k, points[a, k])
     return inside
 
 
 @leaf
-def _crossed(
-    ranges: I64, q: int, k: int, xs: I64, row: int, ys: I64, other: int, dims: int
-) -> bool:
-    """Is xs[row] in the query, and ys[other] not, on account of dimension k and of none before it?"""
-    if ranges[q, k, 0] <= ys[other, k] <= ranges[q, k, 1]:
-        return False
+def _crossed(ranges: I64, q: int, k: int, points: I64, a: int, dims: int) -> bool:
+    """Is points[a] in the query, and the other not, on account of dimension k and of none before it?"""
+    crossed = not _within(ranges, q, k, points[1 - a, k])
     for j in range(k):
-        if ys[other, j] < ranges[q, j, 0] or ys[other, j] > ranges[q, j, 1]:
-            return False
-    return _inside(ranges, q, xs, row, dims)
+        crossed &= _within(ranges, q, j, points[1 - a, j])
+    return crossed and _inside(ranges, q, points, a, dims)
 
 
 @leaf
@@ -60,45 +62,78 @@ def _cheapest(rs: RSLists, of: int, at: I32, row: int, groups: int, dims: int) -
 def _enumerate(
     rs: RSLists,
     ranges: I64,
-    of: int,
+    groups: int,
+    group: int,
+    k: int,
     p: int,
-    xs: I64,
-    row: int,
-    ys: I64,
-    other: int,
-    dims: int,
-    turned: int,
+    points: I64,
+    a: int,
+    alone: bool,
     n: int,
     found: I32,
 ) -> int:
-    """Report the queries that contain xs[row] but not ys[other] (or any, where other is negative).
+    """Report the queries that contain points[a] but, unless it is alone, not the other.
 
-    With `turned` -1 they are reported as left, with 0 as entered. They are among those of the nearest
-    frame and those whose begin (or, going back, whose end) lies between it and position p of list `of`;
-    no query is among them twice.
+    They are reported as entered if a is AFTER, as left if it is BEFORE. They are among those of the
+    nearest frame of dimension k and those whose begin (or, going back, whose end) lies between it and
+    position p; no query is among them twice. Most fail in another dimension, which is looked at first.
     """
-    frame, at, _ = nearest(rs, of, p)
+    dims = points.shape[1]
+    other = 1 if k == 0 else 0
+    x, turned = points[a, other], np.int32(a - 1)
+    frame, at, _ = nearest(rs, k * groups + group, p)
     if frame >= 0:
-        for i in range(rs.frame_starts[frame], rs.frame_starts[frame + 1]):
-            if i + AHEAD < rs.frame_starts[frame + 1]:
-                prefetch(ranges, 2 * dims * np.int64(rs.frame_ids[i + AHEAD]))
-            q = rs.frame_ids[i]
-            if _inside(ranges, q, xs, row, dims) and (
-                other < 0 or not _inside(ranges, q, ys, other, dims)
+        there = rs.frame_ids[rs.frame_starts[frame] : rs.frame_starts[frame + 1]]
+        for i in range(len(there)):
+            if i + AHEAD < len(there):
+                prefetch(ranges, 2 * (dims * np.int64(there[i + AHEAD]) + other))
+            q = there[i]
+            if not _within(ranges, q, other, x):
+                continue
+            if _inside(ranges, q, points, a, dims) and (
+                alone or not _inside(ranges, q, points, 1 - a, dims)
             ):
                 found[n] = q ^ turned
                 n += 1
-    for i in range(min(at, p), max(at, p)):
-        q = rs.ids[i]
-        if (q >= 0) != (at <= p):
+    met = rs.ids[min(at, p) : max(at, p)]
+    ends = np.int32(0 if at <= p else -1)  # what is met going forward are begins
+    for i in range(len(met)):
+        if i + AHEAD < len(met):
+            prefetch(ranges, 2 * (dims * np.int64(met[i + AHEAD] ^ (met[i + AHEAD] >> 31)) + other))
+        q = met[i] ^ ends
+        if q < 0 or not _within(ranges, q, other, x):
             continue
-        if q < 0:
-            q = ~q
-        if _inside(ranges, q, xs, row, dims) and (
-            other < 0 or not _inside(ranges, q, ys, other, dims)
+        if _inside(ranges, q, points, a, dims) and (
+            alone or not _inside(ranges, q, points, 1 - a, dims)
         ):
             found[n] = q ^ turned
             n += 1
+    return n
+
+
+@leaf
+def _walk(
+    rs: RSLists, ranges: I64, at: I32, s: int, to: I32, points: I64, n: int, found: I32
+) -> int:
+    """Report what is entered and left on the way from one place to another, dimension by dimension."""
+    dims = points.shape[1]
+    for k in range(dims):
+        p, end = np.int64(at[s, k]), np.int64(to[0, k])
+        turned = np.int32(0 if end > p else -1)  # backwards, a begin is left and an end is entered
+        other = 1 if k == 0 else 0
+        met = rs.ids[min(p, end) : max(p, end)]
+        for i in range(len(met)):
+            if i + AHEAD < len(met):
+                ahead = np.int64(met[i + AHEAD] ^ (met[i + AHEAD] >> 31))
+                prefetch(ranges, 2 * (dims * ahead + other))
+            crossing = met[i] ^ turned
+            a = 1 + (crossing >> 31)  # AFTER for a query entered
+            q = crossing ^ (crossing >> 31)
+            if _within(ranges, q, other, points[a, other]) and _crossed(
+                ranges, q, k, points, a, dims
+            ):
+                found[n] = crossing
+                n += 1
     return n
 
 
@@ -118,6 +153,7 @@ def cross_nd(
     at: I32,
     list_of: I32,
     to: I32,
+    points: I64,
     ends: I64,
     found: I32,
     accessed: I64,
@@ -125,7 +161,8 @@ def cross_nd(
     """As `bmq.cross`, with a column of xs and of `at` for each dimension.
 
     List k * groups + g is that of dimension k and group g; `lists` and `list_of` hold the group. What an
-    entity had before is in the row `before` of xs, or else in `last`. `to` is scratch space: one row.
+    entity had before is in the row `before` of xs, or else in `last`. `to` and `points` are scratch space
+    of one row and of two.
     """
     dims = xs.shape[1]
     n = ends[done]
@@ -142,6 +179,8 @@ def cross_nd(
             continue
         same = new == old and flags[e] != RETURNED
         ys, row = (xs, np.int64(before[e])) if before[e] >= 0 else (last, s)
+        for k in range(dims):
+            points[BEFORE, k], points[AFTER, k] = ys[row, k], xs[e, k]
         long = np.int64(0)
         if new >= 0:
             for k in range(dims):
@@ -164,51 +203,16 @@ def cross_nd(
             return i
         accessed[0] += cost
         if walk:
-            for k in range(dims):
-                p, end = np.int64(at[s, k]), np.int64(to[0, k])
-                forward = end > p
-                for j in range(min(p, end), max(p, end)):
-                    q = rs.ids[j]
-                    begin = q >= 0
-                    if not begin:
-                        q = ~q
-                    if begin == forward:
-                        found[n] = q
-                        n += _crossed(ranges, q, k, xs, e, ys, row, dims)
-                    else:
-                        found[n] = ~q
-                        n += _crossed(ranges, q, k, ys, row, xs, e, dims)
+            n = _walk(rs, ranges, at, s, to, points, n, found)
         else:
             if old >= 0:
+                p = np.int64(at[s, a_dim])
                 n = _enumerate(
-                    rs,
-                    ranges,
-                    a_dim * groups + old,
-                    np.int64(at[s, a_dim]),
-                    ys,
-                    row,
-                    xs,
-                    e if same else np.int64(-1),
-                    dims,
-                    -1,
-                    n,
-                    found,
+                    rs, ranges, groups, old, a_dim, p, points, BEFORE, not same, n, found
                 )
             if new >= 0:
-                n = _enumerate(
-                    rs,
-                    ranges,
-                    b_dim * groups + new,
-                    np.int64(to[0, b_dim]),
-                    xs,
-                    e,
-                    ys,
-                    row if same else np.int64(-1),
-                    dims,
-                    0,
-                    n,
-                    found,
-                )
+                p = np.int64(to[0, b_dim])
+                n = _enumerate(rs, ranges, groups, new, b_dim, p, points, AFTER, not same, n, found)
         for k in range(dims):
             at[s, k] = to[0, k] if new >= 0 else -1
         list_of[s] = new
