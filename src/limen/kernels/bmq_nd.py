@@ -79,7 +79,7 @@ def _enumerate(
     position p; no query is among them twice. Most fail in another dimension, which is looked at first.
     """
     dims = points.shape[1]
-    other = 1 if k == 0 else 0
+    other = 1 if k == 0 and dims > 1 else 0
     x, turned = points[a, other], np.int32(a - 1)
     frame, at, _ = nearest(rs, k * groups + group, p)
     if frame >= 0:
@@ -120,7 +120,7 @@ def _walk(
     for k in range(dims):
         p, end = np.int64(at[s, k]), np.int64(to[0, k])
         turned = np.int32(0 if end > p else -1)  # backwards, a begin is left and an end is entered
-        other = 1 if k == 0 else 0
+        other = 1 if k == 0 and dims > 1 else 0
         met = rs.ids[min(p, end) : max(p, end)]
         for i in range(len(met)):
             if i + AHEAD < len(met):
