@@ -56,12 +56,17 @@ class Entry(NamedTuple):
 
 class Bucket:
     def __init__(self, fresh: Callable[[], Crosser]) -> None:
-        self._fresh = fresh
-        self.crosser = fresh()
+        self._make = fresh
+        self.crosser = self._fresh()
         self.version = NO_VERSION  # of the queries, at the last batch
         self._entries: list[Entry] = []
         self._token = ""
         self._past: list[str] = []
+
+    def _fresh(self) -> Crosser:
+        crosser = self._make()
+        crosser.compacts = False  # the entries know entities by their numbers
+        return crosser
 
     def bring_to(self, store: Kept) -> None:
         """Make this the state that is in the store."""
@@ -86,7 +91,7 @@ class Bucket:
 
     def save(self, store: Store, touched: I32, version: int) -> None:
         """Write what a batch has touched."""
-        compacts = self.crosser.streams.size > 2 * len(self.crosser) + 1024
+        compacts = self.crosser.crowded
         if compacts:
             self.crosser.compact()
             touched = np.arange(self.crosser.streams.size, dtype=np.int32)

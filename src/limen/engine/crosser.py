@@ -126,6 +126,7 @@ class Crosser:
     def __init__(self, monitor: Monitor, watch: Watch) -> None:
         self.monitor, self.watch = monitor, watch
         self.clock = NO_FLOOR
+        self.compacts = True  # when most numbers are of forgotten entities; False if others know them
         self._begin()
 
     def _begin(self) -> None:
@@ -147,6 +148,8 @@ class Crosser:
     def cross(self, readings: pa.Table) -> Crossed:
         """Take the readings, in the order of their times; returns what they crossed."""
         watch = self.watch
+        if self.crowded and self.compacts:
+            self.compact()
         for name in self.monitor.attributes:
             if name not in watch.on and name not in watch.keys:
                 raise LimenError(
@@ -438,6 +441,11 @@ class Crosser:
             self.monitor = ours
         rows, slots, _ = _joined(parts)
         return rows, slots
+
+    @property
+    def crowded(self) -> bool:
+        """Are most of the numbers those of entities that are forgotten?"""
+        return self.streams.size > 2 * len(self) + 1024
 
     def compact(self) -> I32:
         """Give the known entities numbers anew; returns the new number of each old one, or -1."""
