@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from limen.cli import bench, demo, doctor, match, plot, queries, reproduce
+from limen.cli import bench, demo, demo_geofence, doctor, match, plot, queries, reproduce
 
 
 class Sentences(TyperGroup):
@@ -45,10 +45,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(match.match)
-app.command()(demo.demo)
 app.command()(bench.bench)
 app.command()(reproduce.reproduce)
 app.command()(doctor.doctor)
+demo.demos.command()(demo_geofence.geofence)
+app.add_typer(demo.demos, name="demo")
 app.add_typer(plot.plots, name="plot")
 app.add_typer(queries.queries, name="queries")
 

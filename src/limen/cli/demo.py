@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 CHANGED = 10_000  # queries that come, and that go
 
 
+demos = typer.Typer()
+
+
+@demos.callback(invoke_without_command=True)
 def demo(
+    context: typer.Context,
     queries: Annotated[int, typer.Option(min=100, help="Standing queries.")] = 1_000_000,
     batches: Annotated[int, typer.Option(min=6, help="Batches of events.")] = 40,
     events: Annotated[int, typer.Option(min=10, help="Events in a batch.")] = 100_000,
@@ -38,7 +43,13 @@ def demo(
         Path, typer.Option("--output", "-o", help="The folder for the catalog and the matches.")
     ] = Path("out/demo"),
 ) -> None:
-    """A million standing queries over a stream of trades on Spark, checked against brute force."""
+    """A million standing queries over a stream of trades on Spark, checked against brute force.
+
+    `limen demo geofence` is another one: vehicles that enter and leave fences.
+    """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
@@ -78,6 +89,17 @@ def demo(
         _show(console, run, found, drawn, output)
     finally:
         demo_stage.forget(catalog)
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """Options before the name of another demo are not that demo's."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(
+                f"--{name} is of the demo without a name; options of {context.invoked_subcommand} "
+                "come after it"
+            )
 
 
 # -- before the stream ---------------------------------------------------------------------------

@@ -218,7 +218,9 @@ def sparkline(values: list[float]) -> str:
     return "".join(BARS[min(int(value / top * len(BARS)), len(BARS) - 1)] for value in values)
 
 
-def panel(rows: list[tuple[str, str, str, str]], rates: list[float], most: int, unit: str) -> Any:
+def panel(
+    rows: list[tuple[str, str, str, str]], rates: list[float], most: int, unit: str
+) -> RenderableType:
     """Two columns of figures, and below them the rates as a line."""
     from rich.panel import Panel
     from rich.table import Table

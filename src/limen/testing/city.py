@@ -3,9 +3,9 @@ judges who entered and left which.
 
 The city is a plane of 30 km by 30 km, in metres. A vehicle drives along the streets from one place to the
 next and waits there; its readings come once a second and are a metre off. Readings are numbered from 0:
-all vehicles at the first second, then all of them at the next. Where a vehicle is at a second is a function
-of the seed and of that second alone, so that any stretch of the stream can be had again, in any process,
-in any order. About one reading in 20,000 is bad: it has no x, or NaN.
+all vehicles at the first second, then all of them at the next. Where the vehicles are at a second is a
+function of the seed and of that second alone, so that any stretch of the stream can be had again, in any
+process, in any order. About one reading in 20,000 is bad: it has no x, or NaN.
 
 Fences and vehicles gather around the same centres. The brute force compares every reading of a vehicle
 with the raw bounds of every fence, as they were drawn. It shares no code with the engine.
@@ -251,9 +251,9 @@ class BruteForce:
             inside = inside[reading]
             for version in set(versions):
                 inside[by == version] &= self.in_force(version)[fences]
-            before = np.zeros_like(inside)
-            before[1:] = inside[:-1]
-            for step, fence in np.argwhere(inside != before).tolist():
+            changed = inside.copy()
+            changed[1:] ^= inside[:-1]
+            for step, fence in np.argwhere(changed).tolist():
                 what = Crossing(
                     int(reading[step]), start + fence, bool(inside[step, fence]), int(by[step])
                 )
