@@ -68,6 +68,11 @@ class Bucket:
         crosser.compacts = False  # the entries know entities by their numbers
         return crosser
 
+    @property
+    def is_new(self) -> bool:
+        """Is there nothing of it in the store yet?"""
+        return not self._token
+
     def bring_to(self, store: Kept) -> None:
         """Make this the state that is in the store."""
         head = store.head()

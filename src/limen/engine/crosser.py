@@ -126,7 +126,9 @@ class Crosser:
     def __init__(self, monitor: Monitor, watch: Watch) -> None:
         self.monitor, self.watch = monitor, watch
         self.clock = NO_FLOOR
-        self.compacts = True  # when most numbers are of forgotten entities; False if others know them
+        self.compacts = (
+            True  # when most numbers are of forgotten entities; False if others know them
+        )
         self._begin()
 
     def _begin(self) -> None:

@@ -30,7 +30,9 @@ MOST = np.finfo(np.float64).max
 def widened(
     lo: Ordinals, hi: Ordinals, margin: object, attribute: pa.DataType
 ) -> tuple[Ordinals, Ordinals]:
-    """The ranges with the margin: a number, or for dates and timestamps a timedelta or seconds.
+    """The ranges with the margin: a number, or a timedelta where the attribute is a time.
+
+    A number is of days for dates and of seconds for timestamps.
 
     >>> ends = widened(np.array([40, 50]), np.array([45, 2**63 - 1]), 2.5, pa.int64())
     >>> [end.tolist() for end in ends]
@@ -49,9 +51,10 @@ def widened(
 
 def _size(margin: object, attribute: pa.DataType) -> Fraction:
     """The margin in the units in which the attribute counts."""
-    timed = pt.is_date32(attribute) or pt.is_timestamp(attribute)
-    if isinstance(margin, timedelta) and timed:
-        seconds = Fraction(margin // timedelta(microseconds=1), 10**6)
+    day, moment = pt.is_date32(attribute), pt.is_timestamp(attribute)
+    if isinstance(margin, timedelta) and (day or moment):
+        size = Fraction(margin // timedelta(microseconds=1), 10**6)
+        size /= SECONDS_PER_DAY if day else 1
     elif isinstance(margin, (bool, np.timedelta64)) or not isinstance(margin, NUMBERS):
         raise LimenError(f"a margin of {margin!r} is none for {type_name(attribute)}")
     else:
@@ -59,16 +62,14 @@ def _size(margin: object, attribute: pa.DataType) -> Fraction:
         finite = plain.is_finite() if isinstance(plain, Decimal) else abs(plain) < math.inf
         if not finite or plain < 0:
             raise LimenError(f"a margin is a number from 0 on, not {margin!r}")
-        seconds = Fraction(plain)
-    if seconds < 0:
+        size = Fraction(plain)
+    if size < 0:
         raise LimenError(f"a margin is not negative, as {margin!r} is")
-    if pt.is_date32(attribute):
-        return seconds / SECONDS_PER_DAY
-    if pt.is_timestamp(attribute):
-        return seconds * UNITS_PER_SECOND[attribute.unit]
+    if moment:
+        return size * UNITS_PER_SECOND[attribute.unit]
     if pt.is_decimal(attribute):
-        return seconds * Fraction(10) ** int(attribute.scale)
-    return seconds
+        return size * Fraction(10) ** int(attribute.scale)
+    return size
 
 
 def _shifted(ends: Ordinals, units: int, least: int) -> Ordinals:

@@ -6,6 +6,8 @@ This module is imported only where PySpark is: it defines a subclass of one of i
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,12 +24,13 @@ from limen.engine.crosser import Crosser
 from limen.engine.versions import monitor
 from limen.engine.watch import CROSSING, QUERY, REASON, VERSION
 from limen.model import QuerySet
-from limen.spark.crossings import Settings, to_bytes
+from limen.spark.crossings import Settings, refuse_others, to_bytes
 from limen.spark.task import batch_of_task
 from limen.spark.worker import tell
 
 OUT_ROWS = 1 << 16  # crossings in one value
 MOST_HELD = 4096
+SETTINGS = "settings"
 
 _held: dict[tuple[str, str, int], Bucket] = {}  # by stream, operator, bucket
 _between: dict[tuple[str, int, int], tuple[QuerySet, QuerySet]] = {}  # by catalog and versions
@@ -68,28 +71,31 @@ class Buckets(StatefulProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         number = int(key[0])
-        self._settings.buckets()  # refuses other settings
+        buckets = self._settings.buckets()  # refuses other settings
         packed: list[tuple[int, int, bytes | None]] = []
         for frame in rows:
             packed += zip(frame["part"], frame["seq"], frame["data"], strict=True)
         packed.sort(key=lambda row: (row[0], row[1]))
         tables = [pa.ipc.open_stream(blob).read_all() for _, _, blob in packed if blob is not None]
-        out = list(self._taken(number, tables))
+        out = list(self._taken(number, buckets, tables))
         if out:
             yield pd.DataFrame({"data": out})
 
-    def _taken(self, number: int, tables: list[pa.Table]) -> Iterator[bytes]:
+    def _taken(self, number: int, buckets: int, tables: list[pa.Table]) -> Iterator[bytes]:
         """Take the readings of a bucket through it; the crossings come as Arrow data."""
         batch = batch_of_task()
         watch = self._settings.watch
         index, version, _ = self._settings.queries.of_task(monitor(list(watch.on), watch.margins))
         name = (batch[0], self._settings.name, number) if batch else None
         bucket = _held.pop(name, None) if name else None  # not to be used if this fails half-way
-        if bucket is None:
+        if bucket is None or bucket.crosser.watch != watch:
             bucket = Bucket(lambda: Crosser(index, watch))
-            if not self._watched.exists():
-                self._watched.update((describe_watch(watch, index.id_type),))
+            self._refuse_others(buckets)
         bucket.bring_to(self)
+        if bucket.is_new:
+            facts = json.loads(describe_watch(watch, index.id_type))
+            facts[SETTINGS] = self._settings.facts(buckets)
+            self._watched.update((json.dumps(facts),))
         crosser = bucket.crosser
         found, touched = [], [crosser.touched[:0]]
         if watch.follows and bucket.version not in (NO_VERSION, version):
@@ -115,6 +121,12 @@ class Buckets(StatefulProcessor):
             for begin in range(0, len(whole), OUT_ROWS):
                 yield to_bytes(whole.slice(begin, OUT_ROWS))
 
+    def _refuse_others(self, buckets: int) -> None:
+        """The state knows its settings too: what lies beside the queries is not of the checkpoint."""
+        found = self._watched.get()
+        if found is not None:
+            refuse_others(json.loads(found[0])[SETTINGS], self._settings.facts(buckets))
+
     def _changes(self, first: int, last: int) -> tuple[QuerySet, QuerySet]:
         """The queries removed and added between two versions."""
         path = self._settings.queries.path
@@ -133,7 +145,8 @@ class Buckets(StatefulProcessor):
             return []
         if not self._keep_bad:
             where = "keep_bad=True keeps them with their reasons"
-            tell(self._settings.queries.path, batch, number, len(bad), "readings", where)
+            part = zlib.crc32(self._settings.name.encode()) << 20 | number  # of this operator alone
+            tell(self._settings.queries.path, batch, part, len(bad), "readings", where)
             return []
         schema = pa.ipc.read_schema(pa.py_buffer(self._schema))
         columns = {

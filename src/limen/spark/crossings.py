@@ -83,7 +83,8 @@ def crossings(
         exit_on_removal=exit_on_removal,
         enter_on_add=enter_on_add,
     )
-    if buckets is not None and (isinstance(buckets, bool) or not 1 <= buckets <= 1 << 20):
+    whole = isinstance(buckets, int) and not isinstance(buckets, bool)
+    if buckets is not None and not (whole and 1 <= buckets <= 1 << 20):
         raise LimenError(f"buckets={buckets!r} is not a number from 1 to {1 << 20:,}")
     if readings.isStreaming:
         _check_store(readings)
@@ -134,9 +135,9 @@ class Settings:
         from limen.spark.task import batch_of_task
 
         batch = batch_of_task()
-        wanted = self._facts(self.asked or self.usual)
         if batch is None:
             return self.asked or self.usual
+        wanted = self.facts(self.asked or self.usual)
         key = self.queries.path, batch[0], self.name
         if key not in _settled:
             path = Path(self.queries.path)
@@ -144,15 +145,10 @@ class Settings:
         begun = _settled[key]
         if self.asked is None:
             wanted["buckets"] = begun["buckets"]
-        if wanted != begun:
-            raise LimenError(
-                f"the stream's state was made with {_told(begun)}, and is now asked for with "
-                f"{_told(wanted)}; go on with the former, or use a new checkpoint (a second operator "
-                "in one stream needs a name=... of its own)"
-            )
+        refuse_others(begun, wanted)
         return int(begun["buckets"])
 
-    def _facts(self, buckets: int) -> dict[str, Any]:
+    def facts(self, buckets: int) -> dict[str, Any]:
         watch = self.watch
         return {
             "buckets": buckets,
@@ -164,6 +160,16 @@ class Settings:
 
 
 _settled: dict[tuple[str, str, str], dict[str, Any]] = {}
+
+
+def refuse_others(begun: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Settings must be those that the state was made with."""
+    if wanted != begun:
+        raise LimenError(
+            f"the stream's state was made with {_told(begun)}, and is now asked for with "
+            f"{_told(wanted)}; go on with the former, or use a new checkpoint (a second operator "
+            "in one stream needs a name=... of its own)"
+        )
 
 
 def _told(facts: dict[str, Any]) -> str:
