@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
@@ -176,3 +177,10 @@ def test_numbers_of_bad_events_are_those_of_the_last_run_of_the_batch(catalog):
     note(catalog.path, "stream", 4 + bindings.KEPT, 0, "run.2", 2)
     assert list(catalog.quarantined("stream")) == [5, 4 + bindings.KEPT]
     assert catalog.quarantined("another") == {}
+
+
+def test_settings_are_not_swept_away_with_the_numbers_of_a_batch(tmp_path: Path) -> None:
+    bindings.settle(tmp_path, "s", "2", "16")
+    bindings.note_quarantined(tmp_path, "s", 2, 0, "run", 5)
+    assert bindings.settle(tmp_path, "s", "2", "64") == "16"
+    assert bindings.quarantined(tmp_path, "s") == {2: 5}

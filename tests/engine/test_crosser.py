@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import limen
 from limen import LimenError, QueryError, QuerySet
 from limen.engine import Crosser
+from limen.engine.monitor import Monitor
 from limen.testing import oracle
 from limen.testing.oracle import Condition, exact, holds, matching, usable, with_margins
 from limen.testing.strategies import DOMAINS, EQUALITY_ONLY, conditions, schema, values
@@ -903,3 +904,37 @@ def test_margins_are_of_the_keys_queries() -> None:
         *([(3, "enter")], [], [], [(3, "exit")], [(3, "enter")]),
         *([(3, "exit")], [(2, "enter")], [(2, "exit")]),
     ]
+
+
+def test_a_query_that_comes_again_as_it_was_is_no_change() -> None:
+    """As a renewed expiry has it: removed and added, with the same body."""
+    schema = pa.schema([("who", pa.string()), ("at", pa.int64()), ("v", pa.int64())])
+    options = {"entity": "who", "time": "at", "hysteresis": 5, "exit_on_removal": True}
+    crosser = Crosser.of(schema, {"hot": "v >= 30"}, **options)
+    crosser.cross(pa.table([["a", "a"], [1, 2], [31, 27]], schema=schema))
+    same = crosser.monitor.queries()
+    assert len(crosser.move_to(crosser.monitor, same, same)) == 0
+    found = crosser.cross(pa.table([["a"], [3], [28]], schema=schema)).crossings
+    assert len(found) == 0 and crosser.inside("hot").num_rows == 1
+
+
+def test_a_monitor_that_leaves_out_what_it_cannot_watch() -> None:
+    attributes = {"v": "int64", "speed": "int64", "tenant": "string"}
+    queries = {
+        "good": "v > 3 AND tenant = 'a'",
+        "range": "v > 3 AND speed > 5",
+        "other": "v > 3 AND speed = 5",
+    }
+    given = QuerySet.of(queries, attributes)
+    with pytest.warns(UserWarning, match=r"2 queries are left out \(the first: .*'range'.*speed"):
+        monitor = Monitor(given, ["v"], lenient=["tenant"])
+    assert monitor.queries().ids.to_pylist() == ["good"] and "speed" not in monitor.attributes
+    assert monitor.remove(pa.array(["good", "range"])) == 1
+    with pytest.warns(UserWarning, match="2 queries are left out"):
+        assert monitor.add(given) == 1
+
+
+def test_polars_frames_are_taken() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"d": ["a"], "v": [4.0]})
+    assert len(limen.crossings(frame, {"h": "v > 3"}, entity="d")) == 1

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from limen import LimenError
+from limen.engine.crosser import Crosser
 from limen.engine.watch import OFF, Watch
 
 READINGS = pa.schema(
@@ -116,7 +117,7 @@ def test_the_entity_may_be_a_key() -> None:
             {"attributes": {"big": pa.float64()}},
             "on: 'big' is uint64, which cannot be read as float64 without losing values",
         ),
-        ({"entity": "temp"}, "'temp' is the entity and cannot be watched too"),
+        ({"entity": "temp", "on": "temp"}, "'temp' is the entity and cannot be watched too"),
         ({"entity": "number", "on": "number"}, "'number' is the entity and cannot be watched too"),
         ({"time": "tick", "on": ["temp", "tick"]}, "'tick' is the time and cannot be watched too"),
         ({"entity": "tick", "time": "tick"}, "'tick' is the time and cannot be the entity too"),
@@ -129,11 +130,17 @@ def test_the_entity_may_be_a_key() -> None:
         ({"entity": "at"}, "entity: 'at' is timestamp[ms]; strings or integers are needed"),
         ({"time": "room"}, "'room' is the time and cannot be the entity too"),
         ({"time": "code"}, "time: 'code' is dictionary<"),
-        ({"time": "flag"}, "time: 'flag' is bool; a timestamp, date or integer is needed"),
-        ({"time": "big"}, "time: 'big' is uint64; a timestamp, date or integer is needed"),
+        (
+            {"time": "flag"},
+            "time: 'flag' is bool; a timestamp, date (32 bits) or integer is needed",
+        ),
+        (
+            {"time": "big"},
+            "time: 'big' is uint64; a timestamp, date (32 bits) or integer is needed",
+        ),
         (
             {"time": "temp", "on": "height"},
-            "time: 'temp' is double; a timestamp, date or integer is needed",
+            "time: 'temp' is double; a timestamp, date (32 bits) or integer is needed",
         ),
         ({"time": "at", "ttl": 5}, "ttl needs lateness=...: how far a reading may be behind"),
         ({"dwell": 5}, "dwell needs time=...: the column that says when a reading was taken"),
@@ -198,3 +205,22 @@ def test_a_column_that_is_there_twice_is_refused() -> None:
     readings = pa.schema([("who", pa.int64()), ("x", pa.int64()), ("x", pa.int64())])
     with pytest.raises(LimenError, match="on: the readings have no column 'x'"):
         Watch.of(readings, {}, entity="who", on="x")
+
+
+def test_an_entity_that_is_a_key_of_another_type_is_refused() -> None:
+    schema = pa.schema([("device", pa.int32()), ("temp", pa.float64()), ("at", pa.int64())])
+    for kind in (pa.float64(), pa.uint64()):
+        with pytest.raises(LimenError, match="entity: 'device' is int32 and"):
+            Watch.of(schema, {"device": kind, "temp": pa.float64()}, entity="device", on="temp")
+    with pytest.raises(LimenError, match="time: 'at' is a key of the queries and cannot be both"):
+        attributes = {"at": pa.int64(), "temp": pa.float64()}
+        Watch.of(schema, attributes, entity="device", on="temp", time="at")
+
+
+def test_what_is_watched_if_it_is_not_said() -> None:
+    schema = pa.schema([("device", pa.int64()), ("tenant", pa.int64()), ("temp", pa.float64())])
+    queries = {"q": "device = 1 AND tenant = 7 AND temp > 30"}
+    crosser = Crosser.of(schema, queries, entity="device")
+    assert list(crosser.watch.on) == ["temp"] and list(crosser.watch.keys) == ["device", "tenant"]
+    found = crosser.cross(pa.table([[1, 1, 2], [7, 8, 7], [31.0, 31.0, 31.0]], schema=schema))
+    assert found.crossings.column("crossing").to_pylist() == ["enter", "exit"]

@@ -83,6 +83,7 @@ class Run:
             stopped = cross_nd(
                 self.made.built.rs,
                 self.made.table,
+                np.empty((self.made.dims, 0), np.int64),
                 len(self.made.groups),
                 np.array(who, np.int32),
                 np.array(xs, np.int64).reshape(n, self.made.dims),
@@ -93,8 +94,10 @@ class Run:
                 np.array(before, np.int32),
                 self.last,
                 self.at,
+                np.zeros_like(self.at),
                 self.list_of,
                 to,
+                np.zeros((1, self.made.dims), np.int32),
                 np.empty((2, self.made.dims), np.int64),
                 ends,
                 found[:room],

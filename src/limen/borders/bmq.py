@@ -39,6 +39,11 @@ U8 = npt.NDArray[np.uint8]
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 ROOM = 4096  # crossings that a batch has room for beyond what the last one had
 
+MOST_LISTS = 1 / 8  # lists for each query, at most
+MOST_STRIPS = 1024
+REACH = 2.0  # strips that a query reaches into, on average, at most
+SAMPLE = 4096
+
 _NO_I32 = np.empty(0, np.int32)
 
 
@@ -64,6 +69,7 @@ class Places:
 
     def __init__(self, dimensions: int, size: int = 0) -> None:
         self.at = np.zeros((size, dimensions), np.int32)
+        self.strips = np.zeros((size, dimensions), np.int32)
         self.groups = np.zeros(size, np.int32)
         self.size = size
         self.old = np.zeros(size, np.bool_)  # not found since the index changed
@@ -73,6 +79,7 @@ class Places:
     def bring_to(self, stamp: int, size: int) -> None:
         """Take note of a changed index, and of entities that are new."""
         self.at, self.groups = with_room(self.at, size), with_room(self.groups, size)
+        self.strips = with_room(self.strips, size)
         self.old = with_room(self.old, size)
         if stamp != self.stamp:
             self.old[: self.size], self.n_old, self.stamp = True, self.size, stamp
@@ -80,7 +87,8 @@ class Places:
 
     @property
     def nbytes(self) -> int:
-        return sum(array[: self.size].nbytes for array in (self.at, self.groups, self.old))
+        arrays = (self.at, self.strips, self.groups, self.old)
+        return sum(array[: self.size].nbytes for array in arrays)
 
 
 class BMQIndex:
@@ -111,7 +119,10 @@ class BMQIndex:
         self.size = 0
         self.accessed = 0  # ids and borders looked at by `cross`, so far
         self._groups = 1
+        self._cuts = np.empty((self.dimensions, 0), np.int64)  # between strips, by dimension
+        self._fitted = 0  # queries that were in when they were cut
         self._ranges = np.zeros((0, self.dimensions, 2), np.int64)  # the query table
+        self._group_of = _NO_I32  # by query, in several dimensions
         self._open_ids, self._open_lists = _NO_I32, np.empty(0, np.int64)
         self._marks = np.zeros(0, np.uint8)
         no = np.zeros(self.dimensions + 1, np.int64)
@@ -152,18 +163,54 @@ class BMQIndex:
         if self.dimensions > 1:
             self._ranges = with_room(self._ranges, top)
             self._ranges[numbers, :, 0], self._ranges[numbers, :, 1] = lows, highs
+            self._group_of = with_room(self._group_of, top)
+            self._group_of[numbers] = of
+            if self.size > 2 * self._fitted + 64:
+                self._fit(int(of.max()) + 1)
+                return
         self._make_groups(int(of.max()) + 1)
-        lists = of[:, None] + np.arange(self.dimensions) * self._groups
-        everybody = np.broadcast_to(numbers[:, None], lists.shape)
-        unbounded = lows == INT64_MIN
-        self._open_ids = np.append(self._open_ids, everybody[unbounded])
-        self._open_lists = np.append(self._open_lists, lists[unbounded])
-        ended = highs < INT64_MAX
-        self._merge(
-            np.concatenate([lists[~unbounded], lists[ended]]),
-            np.concatenate([lows[~unbounded], highs[ended] + 1]),
-            np.concatenate([everybody[~unbounded], ~everybody[ended]]),
-        )
+        self._register(numbers, lows, highs, of)
+
+    def _register(self, ids: I32, lo: I64, hi: I64, groups: I32) -> None:
+        """Put the borders of queries among those that are in."""
+        lists, keys, whose = [], [], []
+        for k in range(self.dimensions):
+            rows, strips = self._strips((k + 1) % self.dimensions, lo, hi)
+            of = (k * self._groups + groups[rows].astype(np.int64)) * self._n_strips + strips
+            begins, ends = lo[rows, k], hi[rows, k]
+            unbounded, ended = begins == INT64_MIN, ends < INT64_MAX
+            self._open_ids = np.append(self._open_ids, ids[rows[unbounded]])
+            self._open_lists = np.append(self._open_lists, of[unbounded])
+            lists += [of[~unbounded], of[ended]]
+            keys += [begins[~unbounded], ends[ended] + 1]
+            whose += [ids[rows[~unbounded]], ~ids[rows[ended]]]
+        self._merge(np.concatenate(lists), np.concatenate(keys), np.concatenate(whose))
+
+    @property
+    def _n_strips(self) -> int:
+        return self._cuts.shape[1] + 1
+
+    def _strips(self, k: int, lo: I64, hi: I64) -> tuple[I64, I64]:
+        """The strips of dimension k that queries reach into: rows, and a strip for each."""
+        rows = np.arange(len(lo))
+        if not self._cuts.shape[1]:
+            return rows, np.zeros(len(lo), np.int64)
+        first = np.searchsorted(self._cuts[k], lo[:, k], side="right")
+        many = np.searchsorted(self._cuts[k], hi[:, k], side="right") - first + 1
+        begins = np.cumsum(many) - many
+        return np.repeat(rows, many), np.arange(many.sum()) - np.repeat(begins - first, many)
+
+    def _fit(self, groups: int) -> None:
+        """Choose the strips by the queries that are in, and lay them out anew."""
+        ids = np.flatnonzero(self._marks).astype(np.int32)
+        lo, hi = self._ranges[ids, :, 0], self._ranges[ids, :, 1]
+        self._groups = max(groups, self._groups)
+        self._cuts = _cuts(lo, hi, MOST_LISTS * len(ids) // (self.dimensions * self._groups))
+        self._fitted = len(ids)
+        self._open_ids, self._open_lists = _NO_I32, np.empty(0, np.int64)
+        no = np.zeros(self.dimensions * self._groups * self._n_strips + 1, np.int64)
+        self._lay(np.empty(0, np.int64), _NO_I32, no)
+        self._register(ids, lo, hi, self._group_of[ids])
 
     def delete(self, ids: npt.ArrayLike) -> None:
         numbers = plain(ids, np.int32)
@@ -215,13 +262,14 @@ class BMQIndex:
         if groups <= self._groups:
             return
         groups = max(groups, self._groups + self._groups // 4)
-        dimension, group = np.divmod(self._open_lists, self._groups)
-        self._open_lists = dimension * groups + group
-        starts = np.empty(self.dimensions * groups + 1, np.int64)
+        before, after = self._groups * self._n_strips, groups * self._n_strips
+        dimension, rest = np.divmod(self._open_lists, before)
+        self._open_lists = dimension * after + rest
+        starts = np.empty(self.dimensions * after + 1, np.int64)
         for k in range(self.dimensions):
-            mine = self._rs.starts[k * self._groups : (k + 1) * self._groups + 1]
-            starts[k * groups : (k + 1) * groups + 1] = mine[-1]
-            starts[k * groups : k * groups + len(mine)] = mine
+            mine = self._rs.starts[k * before : (k + 1) * before + 1]
+            starts[k * after : (k + 1) * after + 1] = mine[-1]
+            starts[k * after : k * after + len(mine)] = mine
         self._groups = groups
         self._rs = self._rs._replace(starts=starts)
 
@@ -231,7 +279,8 @@ class BMQIndex:
 
     def _merge(self, lists: I64, keys: I64, ids: I32) -> None:
         """Put further borders among those that are in."""
-        order = np.lexsort((keys, lists)) if self._several else np.argsort(keys, kind="stable")
+        several = len(self._rs.starts) > 2
+        order = np.lexsort((keys, lists)) if several else np.argsort(keys, kind="stable")
         lists, keys, ids = lists[order], keys[order], ids[order]
         there = np.empty(len(keys), np.int32)
         locate_many(self._rs, 0, lists.astype(np.int32), keys, there)
@@ -242,10 +291,6 @@ class BMQIndex:
             np.insert(self._rs.ids[:-LANES], there, ids),
             starts,
         )
-
-    @property
-    def _several(self) -> bool:
-        return self.dimensions * self._groups > 1
 
     def _lay(self, keys: I64, ids: I32, starts: I64) -> None:
         """Take these borders for the lists, and put frames into them."""
@@ -331,6 +376,7 @@ class BMQIndex:
         return cross_nd(
             self._rs,
             self._ranges,
+            self._cuts,
             self._groups,
             entities,
             values,
@@ -341,7 +387,9 @@ class BMQIndex:
             before,
             streams.values,
             places.at,
+            places.strips,
             places.groups,
+            np.empty((1, self.dimensions), np.int32),
             np.empty((1, self.dimensions), np.int32),
             np.empty((2, self.dimensions), np.int64),
             ends,
@@ -365,10 +413,18 @@ class BMQIndex:
         groups = np.zeros(len(rows), np.int32) if groups_of is None else groups_of(rows)
         groups = np.where(groups < self._groups, groups, np.int32(-1)).astype(np.int32)
         places.groups[rows] = groups
+        last = streams.values[rows]
+        strips = np.zeros((len(rows), self.dimensions), np.int64)
+        if self._cuts.shape[1]:
+            for k in range(self.dimensions):
+                strips[:, k] = np.searchsorted(self._cuts[k], last[:, k], side="right")
+        places.strips[rows] = strips
         for k in range(self.dimensions):
             at = np.empty(len(rows), np.int32)
-            values = np.ascontiguousarray(streams.values[rows, k])
-            locate_many(self._rs, k * self._groups, groups, values, at)
+            of = groups * self._n_strips + strips[:, (k + 1) % self.dimensions]
+            lists = np.where(groups < 0, -1, of).astype(np.int32)
+            first = k * self._groups * self._n_strips
+            locate_many(self._rs, first, lists, np.ascontiguousarray(last[:, k]), at)
             places.at[rows, k] = at
 
     # -- size, shape, disk -----------------------------------------------------------------------
@@ -377,7 +433,7 @@ class BMQIndex:
     def nbytes(self) -> int:
         arrays = list(self._rs)
         if self.dimensions > 1:
-            arrays.append(self._ranges)
+            arrays += [self._ranges, self._group_of, self._cuts]
         arrays += [self._marks, self._open_ids, self._open_lists]
         return sum(array.nbytes for array in arrays)
 
@@ -388,28 +444,28 @@ class BMQIndex:
 
         The first node has no lower border; its +DQSet is the queries without a lower bound.
         """
-        of = dimension * self._groups + group
-        begin, end = self._rs.starts[of], self._rs.starts[of + 1]
-        keys = self._keys()[begin:end]
-        whose = self._rs.ids[begin:end]
-        unbounded = self._open_ids[self._open_lists == of].tolist()
-        found: list[tuple[int | None, list[int], list[int]]] = [(None, sorted(unbounded), [])]
+        first = (dimension * self._groups + group) * self._n_strips
+        begin, end = self._rs.starts[first], self._rs.starts[first + self._n_strips]
+        keys, whose = self._keys()[begin:end], self._rs.ids[begin:end]
+        mine = (self._open_lists >= first) & (self._open_lists < first + self._n_strips)
+        unbounded = np.unique(self._open_ids[mine]).tolist()
+        found: list[tuple[int | None, list[int], list[int]]] = [(None, unbounded, [])]
         for key in np.unique(keys).tolist():
-            here = whose[keys == key]
-            found.append(
-                (key, sorted(here[here >= 0].tolist()), sorted((~here[here < 0]).tolist()))
-            )
+            here = np.unique(whose[keys == key])
+            found.append((key, here[here >= 0].tolist(), sorted((~here[here < 0]).tolist())))
         return found
 
     def parts(self) -> tuple[Arrays, Facts]:
         """What is saved of the index."""
         arrays: Arrays = self._rs._asdict()
         arrays |= {"ranges": self._ranges, "marks": self._marks}
+        arrays |= {"cuts": self._cuts, "group_of": self._group_of}
         arrays |= {"open_ids": self._open_ids, "open_lists": self._open_lists}
         facts: Facts = {
             "dimensions": self.dimensions,
             "size": self.size,
             "groups": self._groups,
+            "fitted": self._fitted,
         }
         return arrays, facts
 
@@ -418,6 +474,34 @@ class BMQIndex:
         index = cls(facts["dimensions"])
         index.size, index._groups = facts["size"], facts["groups"]
         index._ranges, index._marks = arrays["ranges"], arrays["marks"]
+        index._cuts, index._group_of = arrays["cuts"], arrays["group_of"]
+        index._fitted = facts["fitted"]
         index._open_ids, index._open_lists = arrays["open_ids"], arrays["open_lists"]
         index._rs = RSLists(**{name: arrays[name] for name in RSLists._fields})
         return index
+
+
+def _cuts(lo: I64, hi: I64, most: float) -> I64:
+    """Where to cut each dimension into strips: as many as can be, so that queries reach into few."""
+    some = slice(None, None, max(1, len(lo) // SAMPLE))
+    lo, hi = (
+        np.sort(lo[some], axis=0),
+        hi[some][np.argsort(lo[some], axis=0), np.arange(lo.shape[1])],
+    )
+    strips = MOST_STRIPS
+    while strips > 1:
+        at = np.arange(1, strips) * len(lo) // strips
+        cuts = np.ascontiguousarray(lo[at].T)
+        if strips <= most and _reach(cuts, lo, hi) <= REACH:
+            return cuts
+        strips //= 2
+    return np.empty((lo.shape[1], 0), np.int64)
+
+
+def _reach(cuts: I64, lo: I64, hi: I64) -> float:
+    """How many strips the ranges of a dimension reach into, on average."""
+    reach = [
+        np.searchsorted(cut, high, side="right") - np.searchsorted(cut, low, side="right") + 1
+        for cut, low, high in zip(cuts, lo.T, hi.T, strict=True)
+    ]
+    return float(np.mean(reach))

@@ -98,7 +98,7 @@ def note_quarantined(
     beside.write_text(f"{events}\n")
     group = f"{batch}.{quote(run, safe='').replace('.', '%2E')}."
     beside.replace(folder / f"{group}{task}.quarantined")
-    for old in (*folder.glob(f"{batch}.*"), *folder.glob(f"{batch - KEPT}.*")):
+    for old in (f for b in (batch, batch - KEPT) for f in folder.glob(f"{b}.*.quarantined")):
         if not old.name.startswith(group):
             old.unlink(missing_ok=True)
 

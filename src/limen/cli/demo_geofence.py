@@ -159,7 +159,7 @@ def _index(console: Console, catalog: Catalog) -> None:
 
     started = time.perf_counter()
     with doing(console, "building the index"):
-        index = Versions(catalog, monitor(ON, {})).at(catalog.version)
+        index = Versions(catalog, monitor(ON, {}, [])).at(catalog.version)
     took = time.perf_counter() - started
     console.print(
         f"the index of their borders: {took:.1f} s, {index.nbytes / len(index):.0f} bytes a fence"

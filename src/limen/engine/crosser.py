@@ -28,9 +28,9 @@ import pyarrow.compute as pc
 from limen.borders.bmq import BMQIndex, Places
 from limen.borders.streams import NO_FLOOR, Batch, Streams
 from limen.engine.codes import NumberCodes, TextCodes
-from limen.engine.events import Events, quarantine_of, read_events
+from limen.engine.events import Events, quarantine_of, read_events, without_views
 from limen.engine.held import Held
-from limen.engine.monitor import Monitor, Region
+from limen.engine.monitor import Monitor, Region, changed
 from limen.engine.watch import CROSSING, OFF, PREVIOUS, QUERY, Watch
 from limen.indexes.protocol import with_room
 from limen.kernels.chain import FIRST, LATE, RETURNED
@@ -120,6 +120,10 @@ class Crosser:
         """
         typed = None if isinstance(queries, QuerySet) else schema
         found = QuerySet.of(queries, typed, bounds=bounds)
+        if options.get("on") is None:
+            taken = {options.get("entity"), options.get("time")}
+            ranged = [n for n in found.lo if n not in taken and (found.lo[n] != found.hi[n]).any()]
+            options = {**options, "on": ranged or None}
         watch = Watch.of(schema, found.attributes, **options)  # type: ignore[arg-type]
         return cls(Monitor(found, list(watch.on), watch.margins), watch)
 
@@ -158,6 +162,7 @@ class Crosser:
                     f"the queries name {name!r} now, which is not carried with the readings; "
                     "begin anew with it"
                 )
+        readings = without_views(readings)
         good = read_events(readings, {**watch.keys, **watch.needed})
         names = good.keys if isinstance(self.entities, TextCodes) else good.ordinals
         entities = self.number(names[watch.entity])
@@ -409,7 +414,9 @@ class Crosser:
         pairs = _pairs(entities[rows], slots)
         held = self.held.some(np.isin(self.held.entities, entities))
         if held:
-            held_pairs = _pairs(held.entities, self.monitor.find(held.ids))
+            slots = self.monitor.find(held.ids)
+            held, slots = held.some(slots >= 0), slots[slots >= 0]
+            held_pairs = _pairs(held.entities, slots)
             pairs = np.union1d(pairs, held_pairs[held.lingers])
             pairs = np.setdiff1d(pairs, held_pairs[held.pending])
         by_number = np.argsort(entities, kind="stable")
@@ -512,6 +519,7 @@ class Crosser:
         streams = self.streams
         everybody = np.flatnonzero(streams.known[: streams.size]).astype(np.int32)
         self.touched = np.empty(0, np.int32)
+        removed, added = changed(removed, added)
         if not self.held:
             self.held = Held.none(monitor.id_type, len(watch.on))  # ids may be of another type now
         if not watch.follows or not len(everybody) or not (len(removed) or len(added)):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -51,13 +52,23 @@ class Region:
 
 
 class Monitor:
+    """Queries by their borders on the columns `on`, and with `margins` around them.
+
+    `lenient` lists the attributes that readings carry beside: a query that cannot be watched there, since
+    it asks for a range of one of them or names another, is left out with a warning, and not refused.
+    """
+
     def __init__(
-        self, queries: QuerySet, on: Sequence[str], margins: Mapping[str, object] | None = None
+        self,
+        queries: QuerySet,
+        on: Sequence[str],
+        margins: Mapping[str, object] | None = None,
+        lenient: Collection[str] | None = None,
     ) -> None:
         self.on = tuple(on)
         self._margins = dict(margins or {})
-        self._refuse_ranges(queries)
-        self._lay_out(queries)
+        self._lenient = lenient
+        self._lay_out(self._watched(queries))
 
     def _lay_out(self, queries: QuerySet) -> None:
         self.stamp = next(_stamps)  # another after every change
@@ -85,7 +96,7 @@ class Monitor:
         if not len(queries):
             return 0
         self._slots.check(queries)
-        self._refuse_ranges(queries)
+        queries = self._watched(queries)
         if queries.ids.type != self._slots.id_type:
             self._lay_out(dataclasses.replace(self.queries(), ids=queries.ids.slice(0, 0)))
         queries = self._slots.new_ones(queries)
@@ -96,6 +107,8 @@ class Monitor:
 
     def remove(self, ids: Iterable[str | int] | pa.Array | pa.ChunkedArray) -> int:
         """Take queries out; an id that is not in is refused and nothing is changed."""
+        if self._lenient is not None and isinstance(ids, pa.Array):
+            ids = ids.filter(pa.array(self.find(ids) >= 0))
         slots = self._slots.find_all(ids)
         self.stamp = next(_stamps)
         number_of = self._slots.path_of[slots]
@@ -121,23 +134,29 @@ class Monitor:
     def id_type(self) -> pa.DataType:
         return self._slots.id_type
 
-    def _refuse_ranges(self, queries: QuerySet) -> None:
-        """Only what is watched may be asked for by a range."""
-        for name, kind in queries.attributes.items():
-            if name in self.on:
-                if not is_ordinal(kind):
-                    raise QueryError(f"is {type_name(kind)}, which has no borders", field=name)
-            elif name in queries.lo:
-                lo, hi = queries.lo[name], queries.hi[name]
-                ranged = (lo != hi) & ((lo != INT64_MIN) | (hi != INT64_MAX))
-                if ranged.any():
-                    row = int(ranged.argmax())
-                    raise QueryError(
-                        f"asks for a range, but crossings are watched on {', '.join(self.on)} only",
-                        row,
-                        queries.ids[row].as_py(),
-                        name,
-                    )
+    def _watched(self, queries: QuerySet) -> QuerySet:
+        """The queries that can be watched; the others are refused, or left out with a warning."""
+        bad, name = unwatchable(queries, self.on, self._lenient)
+        if not len(bad):
+            return self._carried(queries)
+        row = int(bad[0])
+        reason = f"asks for a range, but crossings are watched on {', '.join(self.on)} only"
+        if self._lenient is not None and name not in self._lenient:
+            reason = "is not carried with the readings"
+        error = QueryError(reason, row, queries.ids[row].as_py(), name)
+        if self._lenient is None:
+            raise error
+        warnings.warn(f"{len(bad):,} queries are left out (the first: {error})", stacklevel=3)
+        return self._carried(queries.take(np.setdiff1d(np.arange(len(queries)), bad)))
+
+    def _carried(self, queries: QuerySet) -> QuerySet:
+        """Without the attributes of which readings have nothing, and these queries say nothing."""
+        if self._lenient is None:
+            return queries
+        known = {*self.on, *self._lenient}
+        columns = (queries.attributes, queries.lo, queries.hi, queries.keys)
+        kept = [{n: v for n, v in column.items() if n in known} for column in columns]
+        return QuerySet(queries.ids, *kept)
 
     def _lead_to(self, slots: I32) -> None:
         """Put queries that have a slot into the indexes of their regions."""
@@ -202,7 +221,7 @@ class Monitor:
         """Write the monitor to a new folder, whole or not at all."""
         whole = self
         if len(self) < self._slots.used:
-            whole = Monitor(self.queries(), self.on, self._margins)
+            whole = Monitor(self.queries(), self.on, self._margins, self._lenient)
         arrays, slots = whole._slots.parts()
         arrays = saved.nested("slots", arrays)
         regions = []
@@ -229,6 +248,7 @@ class Monitor:
         cls,
         folder: str | pathlib.Path,
         margins: Mapping[str, object] | None = None,
+        lenient: Collection[str] | None = None,
         *,
         verify: bool = True,
     ) -> Self:
@@ -237,6 +257,7 @@ class Monitor:
         monitor = cls.__new__(cls)
         monitor.stamp = next(_stamps)
         monitor.on, monitor._margins = tuple(facts["on"]), dict(margins or {})
+        monitor._lenient = lenient
         monitor._slots = Slots.of_parts(saved.part(arrays, "slots"), facts["slots"], monitor.on)
         monitor.regions = {}
         for number, region in enumerate(facts["regions"]):
@@ -255,3 +276,45 @@ class Monitor:
             assert borders is not None
             monitor.regions[keys] = Region(keys, groups, borders, wide)
         return monitor
+
+
+def unwatchable(
+    queries: QuerySet, on: Collection[str], carried: Collection[str] | None
+) -> tuple[I64, str]:
+    """The rows of the queries that cannot be watched, and the attribute that is in the first one's way.
+
+    Only what is watched may be asked for by a range, and only what is carried (anything, where that is
+    not said) may be asked for at all.
+    """
+    found, why = np.empty(0, np.int64), ""
+    for name, kind in queries.attributes.items():
+        if name in on:
+            if not is_ordinal(kind):
+                raise QueryError(f"is {type_name(kind)}, which has no borders", field=name)
+            continue
+        if name in queries.lo:
+            lo, hi = queries.lo[name], queries.hi[name]
+            asked = (lo != INT64_MIN) | (hi != INT64_MAX)
+            bad = asked & (lo != hi)
+        else:
+            asked = queries.keys[name].is_valid().to_numpy(zero_copy_only=False)
+            bad = np.zeros(len(queries), np.bool_)
+        if carried is not None and name not in carried:
+            bad = asked
+        rows = np.flatnonzero(bad)
+        if len(rows) and (not len(found) or rows[0] < found[0]):
+            why = name
+        found = np.union1d(found, rows)
+    return found, why
+
+
+def changed(removed: QuerySet, added: QuerySet) -> tuple[QuerySet, QuerySet]:
+    """What was removed and added, without queries that came again as they had been."""
+    if not len(removed) or not len(added) or removed.ids.type != added.ids.type:
+        return removed, added
+    slots = Slots(removed)
+    at = slots.find(added.ids)
+    rows = np.flatnonzero(at >= 0)
+    rows = rows[slots.same(at[rows], added.take(rows))]
+    others = np.setdiff1d(np.arange(len(removed)), at[rows])
+    return removed.take(others), added.take(np.setdiff1d(np.arange(len(added)), rows))

@@ -84,14 +84,15 @@ class Make(NamedTuple, Generic[T]):
 MATCHER = Make("", Matcher, lambda folder, verify: Matcher.load(folder, verify=verify))
 
 
-def monitor(on: Sequence[str], margins: Mapping[str, object]) -> Make[Monitor]:
-    """Monitors of these columns and margins."""
-    facts = repr((tuple(on), sorted((name, repr(margin)) for name, margin in margins.items())))
+def monitor(on: Sequence[str], margins: Mapping[str, object], keys: Sequence[str]) -> Make[Monitor]:
+    """Monitors of these columns and margins, and of no queries that need other keys."""
+    sizes = sorted((name, repr(margin)) for name, margin in margins.items())
+    facts = repr((tuple(on), sizes, tuple(keys)))
     digest = hashlib.blake2b(facts.encode(), digest_size=8).hexdigest()
     return Make(
         f"-monitor-{digest}",
-        lambda queries: Monitor(queries, on, margins),
-        lambda folder, verify: Monitor.load(folder, margins, verify=verify),
+        lambda queries: Monitor(queries, on, margins, keys),
+        lambda folder, verify: Monitor.load(folder, margins, keys, verify=verify),
     )
 
 

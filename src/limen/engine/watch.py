@@ -58,7 +58,7 @@ class Watch:
         Dwell, ttl and lateness are timedeltas, or numbers: seconds where the time is a timestamp, days
         where it is a date, and the column's own units where it is a number.
         """
-        values = _values(attributes, [on] if isinstance(on, str) else on)
+        values = _values(attributes, [on] if isinstance(on, str) else on, {entity, time})
         _there(schema, "entity", entity)
         for name in values:
             _there(schema, "on", name)
@@ -78,8 +78,10 @@ class Watch:
             ):
                 found = schema.field(time).type
                 raise LimenError(
-                    f"time: {time!r} is {found}; a timestamp, date or integer is needed"
+                    f"time: {time!r} is {found}; a timestamp, date (32 bits) or integer is needed"
                 )
+            if time in keys:
+                raise LimenError(f"time: {time!r} is a key of the queries and cannot be both")
         spans = {"dwell": dwell, "ttl": ttl, "lateness": lateness}
         units = {name: _units(name, span, time_type) for name, span in spans.items()}
         if units["ttl"] != OFF and units["lateness"] == OFF:
@@ -149,9 +151,11 @@ class Watch:
         return pa.schema([first, (QUERY, id_type), (CROSSING, pa.string()), *others, *before])
 
 
-def _values(attributes: Mapping[str, pa.DataType], on: Sequence[str] | None) -> list[str]:
+def _values(
+    attributes: Mapping[str, pa.DataType], on: Sequence[str] | None, taken: set[str | None]
+) -> list[str]:
     if on is None:
-        found = [name for name, kind in attributes.items() if is_ordinal(kind)]
+        found = [n for n, kind in attributes.items() if is_ordinal(kind) and n not in taken]
         if not found:
             raise LimenError("on=[...]: say which columns are watched; the queries name none")
         return found
@@ -184,6 +188,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     """The type in which values of a column are held: whole numbers as int64."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
+    if pt.is_string_view(kind):
+        return pa.string()
     return pa.int64() if pt.is_integer(kind) and not pt.is_uint64(kind) else kind
 
 
@@ -191,6 +197,12 @@ def _entity_type(
     kind: pa.DataType, name: str, attributes: Mapping[str, pa.DataType]
 ) -> pa.DataType:
     plain = _plain(kind)
+    key = attributes.get(name, plain)
+    if pt.is_int64(plain) and (not pt.is_integer(key) or pt.is_uint64(key)):
+        raise LimenError(
+            f"entity: {name!r} is {kind} and {type_name(key)} to the queries; strings, or integers of "
+            "up to 64 bits with a sign, can be both"
+        )
     if is_key(plain) and not pt.is_boolean(plain):
         return pa.string()
     if pt.is_int64(plain):

@@ -5,8 +5,12 @@ table (`ranges`: by query and dimension, both ends) tells. It has been entered i
 ranges now and was not in the range of dimension k before. A query whose range was entered in several
 dimensions at once is met in each of them and reported in the first. Likewise for leaving.
 
-Beyond the paper, a jump that crosses much is not walked: the candidates at either end come from the
-nearest frame (`borders.py`) in the dimension where that costs least, and each is checked in all.
+Beyond the paper, the list of a dimension is cut into *strips* by the next dimension's values: a border
+lies in the lists of those strips only that its query reaches into, and a value crosses the borders of the
+strip that it is in. So most of the queries that the cross-check would turn down are not met at all.
+Whoever moves into another strip, or crosses much, does not walk: the candidates at either end come from
+the nearest frame (`borders.py`) of their strips, in the dimension where that costs least, and each is
+checked.
 
 Cost: as in one dimension, summed over the dimensions, and a look into the query table for each query met.
 """
@@ -16,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from limen.kernels.bmq import SHORT
-from limen.kernels.borders import RSLists, moved, nearest
+from limen.kernels.borders import BLOCK, RSLists, moved, nearest
 from limen.kernels.chain import FIRST, LATE, RETURNED, Flags
 from limen.kernels.compiled import leaf, loop
 from limen.kernels.memory import I32, I64, prefetch
@@ -48,11 +52,37 @@ def _crossed(ranges: I64, q: int, k: int, points: I64, a: int, dims: int) -> boo
 
 
 @leaf
-def _cheapest(rs: RSLists, of: int, at: I32, row: int, groups: int, dims: int) -> tuple[int, int]:
+def strip_of(cuts: I64, k: int, x: int, hint: int) -> int:
+    """The number of dimension k's cuts at or below x: the strip that it is in, tried at first."""
+    low, high = np.int64(0), np.int64(cuts.shape[1])
+    if (hint == low or cuts[k, hint - 1] <= x) and (hint == high or x < cuts[k, hint]):
+        return hint
+    while low < high:
+        middle = (low + high) >> 1
+        if cuts[k, middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@leaf
+def list_of(cuts: I64, groups: int, group: int, k: int, strips: I32, row: int) -> int:
+    """The list of dimension k and a group, in the strip of the dimension behind it."""
+    dims = cuts.shape[0]
+    strip = strips[row, k + 1 if k + 1 < dims else 0]
+    return (k * groups + group) * (cuts.shape[1] + 1) + strip
+
+
+@leaf
+def _cheapest(
+    rs: RSLists, cuts: I64, groups: int, group: int, strips: I32, at: I32, row: int
+) -> tuple[int, int]:
     """The dimension in which the queries at a place are fewest to look at, and their number."""
     best, least = 0, np.int64(-1)
-    for k in range(dims):
-        _, _, cost = nearest(rs, k * groups + of, np.int64(at[row, k]))
+    for k in range(cuts.shape[0]):
+        of = list_of(cuts, groups, group, k, strips, row)
+        _, _, cost = nearest(rs, of, np.int64(at[row, k]))
         if least < 0 or cost < least:
             best, least = k, cost
     return best, least
@@ -62,8 +92,7 @@ def _cheapest(rs: RSLists, of: int, at: I32, row: int, groups: int, dims: int) -
 def _enumerate(
     rs: RSLists,
     ranges: I64,
-    groups: int,
-    group: int,
+    of: int,
     k: int,
     p: int,
     points: I64,
@@ -75,13 +104,13 @@ def _enumerate(
     """Report the queries that contain points[a] but, unless it is alone, not the other.
 
     They are reported as entered if a is AFTER, as left if it is BEFORE. They are among those of the
-    nearest frame of dimension k and those whose begin (or, going back, whose end) lies between it and
-    position p; no query is among them twice. Most fail in another dimension, which is looked at first.
+    nearest frame of list `of`, which is of dimension k, and those whose begin (or, going back, whose end)
+    lies between it and position p; no query is among them twice. Another dimension is looked at first.
     """
     dims = points.shape[1]
     other = 1 if k == 0 and dims > 1 else 0
     x, turned = points[a, other], np.int32(a - 1)
-    frame, at, _ = nearest(rs, k * groups + group, p)
+    frame, at, _ = nearest(rs, of, p)
     if frame >= 0:
         there = rs.frame_ids[rs.frame_starts[frame] : rs.frame_starts[frame + 1]]
         for i in range(len(there)):
@@ -141,80 +170,89 @@ def _walk(
 def cross_nd(
     rs: RSLists,
     ranges: I64,
+    cuts: I64,
     groups: int,
     entities: I32,
     xs: I64,
-    lists: I32,
+    in_group: I32,
     order: I64,
     done: int,
     flags: Flags,
     before: I32,
     last: I64,
     at: I32,
-    list_of: I32,
+    strips: I32,
+    group_of: I32,
     to: I32,
+    to_strips: I32,
     points: I64,
     ends: I64,
     found: I32,
     accessed: I64,
 ) -> int:
-    """As `bmq.cross`, with a column of xs and of `at` for each dimension.
+    """As `bmq.cross`, with a column of xs, of `at` and of `strips` for each dimension.
 
-    List k * groups + g is that of dimension k and group g; `lists` and `list_of` hold the group. What an
-    entity had before is in the row `before` of xs, or else in `last`. `to` and `points` are scratch space
-    of one row and of two.
+    What an entity had before is in the row `before` of xs, or else in `last`. `to`, `to_strips` and
+    `points` are scratch space: one row, one, and two.
     """
     dims = xs.shape[1]
     n = ends[done]
     for i in range(done, len(order)):
+        if i + AHEAD < len(order):
+            soon = np.int64(entities[order[i + AHEAD]])
+            for k in range(dims):
+                prefetch(rs.keys, max(np.int64(at[soon, k]), 0) & ~(BLOCK - 1))
         e = order[i]
         ends[i + 1] = n
-        if flags[e] == LATE:
+        flag = flags[e]
+        if flag == LATE:
             continue
         s = np.int64(entities[e])
-        old = np.int64(-1) if flags[e] == FIRST else np.int64(list_of[s])
-        new = np.int64(lists[e]) if len(lists) > 0 else np.int64(0)
+        old = np.int64(-1) if flag == FIRST else np.int64(group_of[s])
+        new = np.int64(in_group[e]) if len(in_group) > 0 else np.int64(0)
         if old < 0 and new < 0:
-            at[s, :] = list_of[s] = -1
+            at[s, :] = group_of[s] = -1
             continue
-        same = new == old and flags[e] != RETURNED
+        same = new == old and flag != RETURNED
+        long, near = np.int64(0), same
+        if new >= 0:
+            for k in range(dims):
+                to_strips[0, k] = strip_of(cuts, k, xs[e, k], strips[s, k] if old >= 0 else 0)
+                near &= to_strips[0, k] == strips[s, k]
+            for k in range(dims):
+                of = list_of(cuts, groups, new, k, to_strips, 0)
+                p = np.int64(at[s, k]) if near else rs.starts[of]
+                to[0, k] = moved(rs, rs.starts[of], rs.starts[of + 1], p, xs[e, k])
+                if near:
+                    long += abs(to[0, k] - at[s, k])
+        if near and long == 0:
+            continue
         ys, row = (xs, np.int64(before[e])) if before[e] >= 0 else (last, s)
         for k in range(dims):
             points[BEFORE, k], points[AFTER, k] = ys[row, k], xs[e, k]
-        long = np.int64(0)
-        if new >= 0:
-            for k in range(dims):
-                of = k * groups + new
-                p = np.int64(at[s, k]) if same else rs.starts[of]
-                to[0, k] = moved(rs, rs.starts[of], rs.starts[of + 1], p, xs[e, k])
-                if same:
-                    long += abs(to[0, k] - at[s, k])
-        if same and long == 0:
-            continue
         a_dim, b_dim, a_cost, b_cost = 0, 0, np.int64(0), np.int64(0)
-        if long > SHORT or not same:
+        if long > SHORT or not near:
             if old >= 0:
-                a_dim, a_cost = _cheapest(rs, old, at, s, groups, dims)
+                a_dim, a_cost = _cheapest(rs, cuts, groups, old, strips, at, s)
             if new >= 0:
-                b_dim, b_cost = _cheapest(rs, new, to, 0, groups, dims)
-        walk = same and (long <= SHORT or long <= a_cost + b_cost)
-        cost = long if walk else a_cost + b_cost
+                b_dim, b_cost = _cheapest(rs, cuts, groups, new, to_strips, to, 0)
+        walks = near and (long <= SHORT or long <= a_cost + b_cost)
+        cost = long if walks else a_cost + b_cost
         if n + cost > len(found):
             return i
         accessed[0] += cost
-        if walk:
+        if walks:
             n = _walk(rs, ranges, at, s, to, points, n, found)
         else:
             if old >= 0:
-                p = np.int64(at[s, a_dim])
-                n = _enumerate(
-                    rs, ranges, groups, old, a_dim, p, points, BEFORE, not same, n, found
-                )
+                p, of = np.int64(at[s, a_dim]), list_of(cuts, groups, old, a_dim, strips, s)
+                n = _enumerate(rs, ranges, of, a_dim, p, points, BEFORE, not same, n, found)
             if new >= 0:
-                p = np.int64(to[0, b_dim])
-                n = _enumerate(rs, ranges, groups, new, b_dim, p, points, AFTER, not same, n, found)
+                p, of = np.int64(to[0, b_dim]), list_of(cuts, groups, new, b_dim, to_strips, 0)
+                n = _enumerate(rs, ranges, of, b_dim, p, points, AFTER, not same, n, found)
         for k in range(dims):
             at[s, k] = to[0, k] if new >= 0 else -1
-        list_of[s] = new
+            strips[s, k] = to_strips[0, k] if new >= 0 else 0
+        group_of[s] = new
         ends[i + 1] = n
     return len(order)

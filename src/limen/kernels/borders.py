@@ -79,7 +79,7 @@ def _count(rs: RSLists, begin: int, end: int, x: int) -> int:
 def moved(rs: RSLists, first: int, end: int, p: int, x: int) -> int:
     """The position of x in the list from first to end, looked for from p outwards: block by block,
     in longer and longer steps, and then by halves."""
-    if first == end or x < key_of(rs, first):
+    if first == end:
         return first
     low = min(p, end - 1) >> BLOCK_BITS  # the block is this or a later one
     if x >= key_of(rs, max(low << BLOCK_BITS, first)):
@@ -95,6 +95,8 @@ def moved(rs: RSLists, first: int, end: int, p: int, x: int) -> int:
         high = low
         step = 1
         while x < key_of(rs, max(low << BLOCK_BITS, first)):
+            if low << BLOCK_BITS <= first:
+                return first
             high = low
             low = max(low - step, first >> BLOCK_BITS)
             step *= 2

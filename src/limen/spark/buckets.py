@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from limen.catalog import Catalog
+from limen.catalog import Catalog, CatalogError
 from limen.engine.bucket import NO_VERSION, Bucket
 from limen.engine.carried import describe_watch
 from limen.engine.crosser import Crosser
+from limen.engine.monitor import unwatchable
 from limen.engine.versions import monitor
-from limen.engine.watch import CROSSING, QUERY, REASON, VERSION
-from limen.model import QuerySet
+from limen.engine.watch import CROSSING, QUERY, REASON, VERSION, Watch
+from limen.model import LimenError, QuerySet
 from limen.spark.crossings import Settings, refuse_others, to_bytes
 from limen.spark.task import batch_of_task
 from limen.spark.worker import tell
@@ -71,21 +72,23 @@ class Buckets(StatefulProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         number = int(key[0])
-        buckets = self._settings.buckets()  # refuses other settings
+        buckets, watch = self._settings.opened()  # refuses other settings
         packed: list[tuple[int, int, bytes | None]] = []
         for frame in rows:
             packed += zip(frame["part"], frame["seq"], frame["data"], strict=True)
         packed.sort(key=lambda row: (row[0], row[1]))
         tables = [pa.ipc.open_stream(blob).read_all() for _, _, blob in packed if blob is not None]
-        out = list(self._taken(number, buckets, tables))
+        out = list(self._taken(number, buckets, watch, tables))
         if out:
             yield pd.DataFrame({"data": out})
 
-    def _taken(self, number: int, buckets: int, tables: list[pa.Table]) -> Iterator[bytes]:
+    def _taken(
+        self, number: int, buckets: int, watch: Watch, tables: list[pa.Table]
+    ) -> Iterator[bytes]:
         """Take the readings of a bucket through it; the crossings come as Arrow data."""
         batch = batch_of_task()
-        watch = self._settings.watch
-        index, version, _ = self._settings.queries.of_task(monitor(list(watch.on), watch.margins))
+        make = monitor(list(watch.on), watch.margins, list(watch.keys))
+        index, version, _ = self._settings.queries.of_task(make)
         name = (batch[0], self._settings.name, number) if batch else None
         bucket = _held.pop(name, None) if name else None  # not to be used if this fails half-way
         if bucket is None or bucket.crosser.watch != watch:
@@ -99,7 +102,8 @@ class Buckets(StatefulProcessor):
         crosser = bucket.crosser
         found, touched = [], [crosser.touched[:0]]
         if watch.follows and bucket.version not in (NO_VERSION, version):
-            found.append(crosser.move_to(index, *self._changes(bucket.version, version)))
+            changes = self._changes(bucket.version, version, watch)
+            found.append(crosser.move_to(index, *changes))
             touched.append(crosser.touched)
         crosser.monitor = index
         if tables:
@@ -127,17 +131,26 @@ class Buckets(StatefulProcessor):
         if found is not None:
             refuse_others(json.loads(found[0])[SETTINGS], self._settings.facts(buckets))
 
-    def _changes(self, first: int, last: int) -> tuple[QuerySet, QuerySet]:
-        """The queries removed and added between two versions."""
+    def _changes(self, first: int, last: int, watch: Watch) -> tuple[QuerySet, QuerySet]:
+        """The queries removed and added between two versions, as far as they can be watched."""
         path = self._settings.queries.path
         if (path, first, last) not in _between:
             catalog = Catalog.open(path)
-            changes = catalog.changes(first, last)
-            before = catalog.snapshot(first)
+            none = QuerySet.empty(str(catalog.id_type))
+            try:
+                changes, before = catalog.changes(first, last), catalog.snapshot(first)
+            except CatalogError as error:
+                if watch.exit_on_removal or watch.enter_on_add:
+                    raise LimenError(
+                        f"which queries came and went since version {first} cannot be told any more: "
+                        f"{error}; start without exit_on_removal and enter_on_add"
+                    ) from None
+                return none, none
             gone = pc.is_in(before.ids, value_set=changes.removed).to_numpy(zero_copy_only=False)
             _between.clear()
             _between[path, first, last] = before.take(np.flatnonzero(gone)), changes.added
-        return _between[path, first, last]
+        removed, added = _between[path, first, last]
+        return _watchable(removed, watch), _watchable(added, watch)
 
     def _bad(self, bad: pa.Table, batch: tuple[str, int] | None, number: int) -> list[pa.Table]:
         """The readings that were not taken: as rows of the result, or counted."""
@@ -157,3 +170,9 @@ class Buckets(StatefulProcessor):
             if field.name not in (VERSION, REASON)
         }
         return [pa.table({**columns, REASON: bad.column(bad.num_columns - 1)})]
+
+
+def _watchable(queries: QuerySet, watch: Watch) -> QuerySet:
+    """The queries that a monitor has not left out."""
+    rows, _ = unwatchable(queries, watch.on, watch.keys)
+    return queries.take(np.setdiff1d(np.arange(len(queries)), rows)) if len(rows) else queries

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from limen.model import LimenError, type_name
-from limen.spark.match import _arrow_schema, _queries
+from limen.model import LimenError, QueryError, type_name
+from limen.spark.match import arrow_schema, queries_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,14 +65,16 @@ def crossings(
     import pyarrow as pa
     from pyspark.sql.pandas.types import from_arrow_schema
 
+    from limen.engine.monitor import unwatchable
     from limen.engine.watch import REASON, VERSION, Watch
     from limen.spark.buckets import Buckets
 
-    arrow = _arrow_schema(readings)
-    found, catalog = _queries(queries, arrow, bounds)
+    arrow = arrow_schema(readings)
+    found, catalog = queries_of(queries, arrow, bounds, needs_all=False)
+    carried = {n: kind for n, kind in catalog.attributes.items() if n in arrow.names}
     watch = Watch.of(
         arrow,
-        catalog.attributes,
+        carried,
         entity=entity,
         on=on,
         time=time,
@@ -83,6 +85,17 @@ def crossings(
         exit_on_removal=exit_on_removal,
         enter_on_add=enter_on_add,
     )
+    known = catalog.snapshot()
+    rows, attribute = unwatchable(known, watch.on, watch.keys)
+    if len(rows):
+        row = int(rows[0])
+        raise QueryError(
+            f"cannot be watched: crossings are watched on {', '.join(watch.on)}, and the readings carry "
+            f"{', '.join(watch.keys) or 'nothing'} beside",
+            row,
+            known.ids[row].as_py(),
+            attribute,
+        )
     whole = isinstance(buckets, int) and not isinstance(buckets, bool)
     if buckets is not None and not (whole and 1 <= buckets <= 1 << 20):
         raise LimenError(f"buckets={buckets!r} is not a number from 1 to {1 << 20:,}")
@@ -126,17 +139,18 @@ class Settings:
     usual: int
     watch: Watch
 
-    def buckets(self) -> int:
-        """How many buckets there are: for a stream, what it was begun with.
+    def opened(self) -> tuple[int, Watch]:
+        """How many buckets there are, and what is watched: for a stream, what it was begun with.
 
-        Refuses settings other than those that the checkpoint's state was made with.
+        Refuses settings other than those that the checkpoint's state was made with. Attributes that were
+        declared since are not carried.
         """
         from limen.catalog.bindings import settle
         from limen.spark.task import batch_of_task
 
         batch = batch_of_task()
         if batch is None:
-            return self.asked or self.usual
+            return self.asked or self.usual, self.watch
         wanted = self.facts(self.asked or self.usual)
         key = self.queries.path, batch[0], self.name
         if key not in _settled:
@@ -145,17 +159,23 @@ class Settings:
         begun = _settled[key]
         if self.asked is None:
             wanted["buckets"] = begun["buckets"]
+        wanted["keys"] = [key for key in wanted["keys"] if key in begun["keys"]]
         refuse_others(begun, wanted)
-        return int(begun["buckets"])
+        keys = {name: kind for name, kind in self.watch.keys.items() if _is_in(name, begun["keys"])}
+        return int(begun["buckets"]), replace(self.watch, keys=keys)
 
     def facts(self, buckets: int) -> dict[str, Any]:
         watch = self.watch
         return {
             "buckets": buckets,
-            "entity": [watch.entity, type_name(watch.entity_type)],
+            "dimensions": len(watch.on),
             "on": [[name, type_name(kind)] for name, kind in watch.on.items()],
-            "keys": [[name, type_name(kind)] for name, kind in watch.keys.items()],
+            "entity": [watch.entity, type_name(watch.entity_type)],
             "time": [watch.time, str(watch.time_type)],
+            "keys": [[name, type_name(kind)] for name, kind in watch.keys.items()],
+            "dwell": watch.dwell,
+            "hysteresis": {name: str(margin) for name, margin in watch.margins.items()},
+            "catalog": self.queries.catalog_id if watch.follows else "any",
         }
 
 
@@ -164,32 +184,29 @@ _settled: dict[tuple[str, str, str], dict[str, Any]] = {}
 
 def refuse_others(begun: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Settings must be those that the state was made with."""
-    if wanted != begun:
+    others = [name for name in begun if wanted.get(name) != begun[name]]
+    if others:
         raise LimenError(
-            f"the stream's state was made with {_told(begun)}, and is now asked for with "
-            f"{_told(wanted)}; go on with the former, or use a new checkpoint (a second operator "
+            f"the stream's state was made with {_told(begun, others)}, and is now asked for with "
+            f"{_told(wanted, others)}; go on with the former, or use a new checkpoint (a second operator "
             "in one stream needs a name=... of its own)"
         )
 
 
-def _told(facts: dict[str, Any]) -> str:
-    on, keys = (
-        ", ".join(f"{name}: {kind}" for name, kind in facts[what]) or "nothing"
-        for what in ("on", "keys")
-    )
-    entity, time = (": ".join(map(str, facts[what])) for what in ("entity", "time"))
-    return (
-        f"{facts['buckets']} buckets, {len(facts['on'])} dimensions ({on}), entity {entity}, "
-        f"time {time}, keys {keys}"
-    )
+def _is_in(name: str, pairs: list[list[str]]) -> bool:
+    return any(name == known for known, _ in pairs)
+
+
+def _told(facts: dict[str, Any], names: list[str]) -> str:
+    return ", ".join(f"{name} = {json.dumps(facts.get(name))}" for name in names)
 
 
 @dataclass(frozen=True)
 class Pack:
     """For `mapInArrow`: readings of one bucket in one value, as Arrow data.
 
-    Where queries that come and go are announced, every task has an empty row for every bucket too, so
-    that all of them see every batch.
+    Where it matters which queries come and go, every task has an empty row for every bucket too, so that
+    all of them see every batch.
     """
 
     settings: Settings
@@ -199,9 +216,8 @@ class Pack:
 
         from limen.spark.task import part_of_task
 
-        buckets, (part, _) = self.settings.buckets(), part_of_task()
-        watch = self.settings.watch
-        if watch.exit_on_removal or watch.enter_on_add:
+        (buckets, watch), (part, _) = self.settings.opened(), part_of_task()
+        if watch.follows:
             numbers = list(range(buckets))
             yield _packed(numbers, part, [-1] * buckets, [None] * buckets)
         waiting: list[pa.RecordBatch] = []

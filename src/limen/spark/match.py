@@ -71,8 +71,8 @@ def quarantine(events: DataFrame, queries: object, *, bounds: str = "[]") -> Dat
     from limen.engine.events import quarantine_of
     from limen.spark.worker import QuarantineTask
 
-    schema = _arrow_schema(events)
-    found, _ = _queries(queries, schema, bounds)
+    schema = arrow_schema(events)
+    found, _ = queries_of(queries, schema, bounds)
     flagged = quarantine_of(schema.empty_table(), []).schema
     return events.mapInArrow(QuarantineTask(found), from_arrow_schema(flagged))
 
@@ -94,7 +94,7 @@ def _matched(
     from limen.engine.events import REASON
     from limen.spark.worker import MatchTask
 
-    arrow = _arrow_schema(events)
+    arrow = arrow_schema(events)
     kept = list(arrow.names if columns is None else columns)
     for name in kept:
         if name not in arrow.names:
@@ -102,7 +102,7 @@ def _matched(
     if len(set(kept)) < len(kept):
         raise LimenError(f"columns: a name is there twice: {', '.join(kept)}")
     check_emit(emit, "plain", kept)
-    found, catalog = _queries(queries, arrow, bounds)
+    found, catalog = queries_of(queries, arrow, bounds)
     fields = [arrow.field(name) for name in kept]
     ids = {"rows": catalog.id_type, "ids": pa.list_(catalog.id_type), "count": pa.int64()}
     fields.append(pa.field(COLUMN[emit], ids[emit]))
@@ -123,20 +123,26 @@ def _matched(
     return events.select(*quoted).mapInArrow(task, from_arrow_schema(schema)), reason
 
 
-def _arrow_schema(events: DataFrame) -> pa.Schema:
+def arrow_schema(events: DataFrame) -> pa.Schema:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(events.schema, timezone="UTC")
 
 
-def _queries(queries: object, schema: pa.Schema, bounds: str) -> tuple[Queries, Catalog]:
-    """What the tasks need to find the queries; an error if the events lack a column for them."""
+def queries_of(
+    queries: object, schema: pa.Schema, bounds: str, *, needs_all: bool = True
+) -> tuple[Queries, Catalog]:
+    """What the tasks need to find the queries; an error if the events lack a column for them.
+
+    Without `needs_all` a column may be missing, but not be of a type that could lose values.
+    """
     from limen.engine.events import check_columns
     from limen.spark.worker import Queries
 
     catalog, binds = _catalog(queries, schema, bounds)
     catalog.refresh()
-    check_columns(schema, catalog.attributes)
+    there = {n: k for n, k in catalog.attributes.items() if needs_all or n in schema.names}
+    check_columns(schema, there)
     return Queries(str(catalog.path), catalog.id, catalog.version, binds), catalog
 
 

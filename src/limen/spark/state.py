@@ -5,6 +5,7 @@ As of the last batch that the stream has committed. It may be running.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 HEAD = -1  # stands for the number of an entry
 
 
-def entities(spark: SparkSession, checkpoint: str, *, operator: int = 0) -> DataFrame:
+def entities(
+    spark: SparkSession, checkpoint: str | os.PathLike[str], *, operator: int = 0
+) -> DataFrame:
     """The last reading of every entity that the stream knows.
 
     `operator`: which of the stream's operators with state it is, if it has several.
@@ -29,8 +32,8 @@ def entities(spark: SparkSession, checkpoint: str, *, operator: int = 0) -> Data
 
 def inside(
     spark: SparkSession,
-    checkpoint: str,
-    queries: Catalog | str | QuerySet,
+    checkpoint: str | os.PathLike[str],
+    queries: Catalog | str | os.PathLike[str] | QuerySet,
     query_id: str | int,
     *,
     operator: int = 0,
@@ -50,16 +53,20 @@ def inside(
     return _read(spark, checkpoint, operator, known.take(rows))
 
 
-def _read(spark: SparkSession, checkpoint: str, operator: int, query: QuerySet | None) -> DataFrame:
+def _read(
+    spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int, query: QuerySet | None
+) -> DataFrame:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from limen.engine.carried import watch_of
 
+    where = os.fspath(checkpoint)
+
     def state(variable: str) -> DataFrame:
         reader = spark.read.format("statestore").option("operatorId", operator)
-        return reader.option("stateVarName", variable).load(checkpoint)
+        return reader.option("stateVarName", variable).load(where)
 
     try:
         watched = state("watch").select("value.data").first()
@@ -104,7 +111,7 @@ class Look:
 
         watch, id_type = watch_of(self.watched)
         queries = QuerySet.empty(id_type) if self.query is None else self.query
-        monitor = Monitor(queries, list(watch.on))
+        monitor = Monitor(queries, list(watch.on), lenient=list(watch.keys))
         bucket = Bucket(lambda: Crosser(monitor, watch))
         bucket.bring_to(Read(table))
         if self.query is None:
