@@ -5,6 +5,10 @@ further library of those on PyPI that installed here (597 ns a point on the CEI 
 against 1,824 for polars-bio and 7,091 for pandas' IntervalIndex). A rival returns what it returns:
 superintervals a list of lists, the others arrays of pairs; nothing is converted. Each function gives
 calls without arguments, for points that are brought into the rival's form beforehand.
+
+`Tree` is GEOS's STRtree, by shapely. For rectangles and points its boxes are the answer, so no predicate
+is asked for, which is fastest; pairs of point and rectangle are kept from one batch to the next as sorted
+integers, so that a batch needs one search and two differences.
 """
 
 from __future__ import annotations
@@ -43,3 +47,31 @@ def bioframe(load: Workload, xs: I64) -> Call:
 
     point_ends, query_ends = xs + 1, load.hi + 1
     return lambda: overlap_intervals(xs, point_ends, load.lo, query_ends)
+
+
+class Tree:
+    """Rectangles with both ends included; whose turn it is to move, all points at once."""
+
+    def __init__(self, lo: I64, hi: I64, capacity: int = 10) -> None:
+        import shapely
+
+        self._n = len(lo)
+        self._tree = shapely.STRtree(shapely.box(lo[:, 0], lo[:, 1], hi[:, 0], hi[:, 1]), capacity)
+        self._before = np.empty(0, np.int64)
+
+    @staticmethod
+    def points(values: I64) -> Any:
+        import shapely
+
+        return shapely.points(values)
+
+    def move(self, points: Any) -> tuple[I64, I64]:
+        """Pairs entered and left, as point * rectangles + rectangle."""
+        rows, found = self._tree.query(points)
+        now = rows * np.int64(self._n) + found
+        now.sort()
+        before, self._before = self._before, now
+        return (
+            np.setdiff1d(now, before, assume_unique=True),
+            np.setdiff1d(before, now, assume_unique=True),
+        )

@@ -40,6 +40,20 @@ def compare(
     """A row: how many units of work a second each does, and how many times theirs ours is."""
     ours(), theirs()
     pairs = [(seconds(ours), seconds(theirs)) for _ in range(repeats)]
+    return row(case, rival, pairs, work=work, unit=unit, goal=goal, **more)
+
+
+def row(
+    case: str,
+    rival: str,
+    pairs: list[tuple[float, float]],
+    *,
+    work: float,
+    unit: str,
+    goal: float | None = None,
+    **more: Any,
+) -> Row:
+    """A row of times taken elsewhere: ours and theirs of each repetition."""
     ratios = [their / our for our, their in pairs]
     our, their = (statistics.median(times) for times in zip(*pairs, strict=True))
     ratio = statistics.median(ratios)

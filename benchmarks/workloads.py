@@ -2,6 +2,7 @@
 
 `paper`: the CEI paper's section 5: begins uniform in [1, r), lengths uniform in 1..W, points uniform.
 `mixed`: lengths log-uniform over four decades, the domain sized for the wanted hits per point.
+`walks`: the BMQ paper's section 5.1: streams of values whose steps have a given mean.
 """
 
 from __future__ import annotations
@@ -39,3 +40,20 @@ def mixed(n: int, hits: float, points: int, seed: int = 1) -> Workload:
     lo = rng.integers(0, r, n)
     name = f"n={n:,}, {hits:g} hits a point, lengths over four decades"
     return Workload(name, lo, lo + lengths.astype(np.int64), rng.integers(0, r, points))
+
+
+def walks(
+    streams: int, tuples: int, step: float, domain: int, dimensions: int = 1, seed: int = 2
+) -> I64:
+    """By tuple, stream and dimension: steps in any direction, of exponential length with this mean.
+
+    They turn back at both ends of the domain.
+    """
+    rng = np.random.default_rng(seed)
+    towards = rng.standard_normal((tuples - 1, streams, dimensions))
+    towards *= rng.exponential(step, (tuples - 1, streams, 1)) / np.linalg.norm(
+        towards, axis=2, keepdims=True
+    )
+    begin = rng.uniform(0, domain, (1, streams, dimensions))
+    at = np.concatenate([begin, towards]).cumsum(axis=0) % (2 * domain)
+    return np.minimum(at, 2 * domain - at).astype(np.int64)

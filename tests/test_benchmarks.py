@@ -11,11 +11,31 @@ import pytest
 from limen.cli import bench
 
 FIELDS = {"case", "rival", "ours", "theirs", "unit", "ratio", "spread", "goal", "holds"}
+CROSSINGS = {
+    "n": 300,
+    "streams": 20,
+    "tuples": 2,
+    "rounds": 2,
+    "at_once": 2,
+    "levels": [0.01, 10],
+    "open_tuples": 1,
+    "is_list": 300,
+    "stored": [300],
+    "rectangles": 300,
+    "queries": 200,
+    "per_key": [2, 4],
+    "many": 8,
+    "entities": 200,
+    "crossings": [0.1],
+    "batches": 1,
+    "few_batches": 2,
+}
 TOY = {
     "stab": {"WORKLOADS": [(500, 2048, 50), (500, 2048, 300)], "HITS": 20_000, "COPIED": 50_000},
     "growth": {"SIZES": [200, 400, 800], "POINTS": 300},
     "update": {"POINTS": 300, "SIZE": 2000},
     "catalog": {"SIZE": 2000, "BATCH": 200, "PHASE": 3, "PHASES": 1, "REPEATS": 1},
+    "crossings": {"SCALES": {"full": CROSSINGS, "quick": CROSSINGS}, "SETTLED": 1},
     "spark_match": {
         "EVENTS": 500,
         "SIZES": [300],

@@ -194,9 +194,11 @@ def settled(row: dict[str, Any]) -> list[tuple[str, Any]]:
 class Run:
     """A driver and all that it starts: one session of the operating system."""
 
+    driver = DRIVER
+
     def __init__(self, world: World, *arguments: object) -> None:
         self.log = world.folder / "tmp" / f"{time.monotonic_ns()}.log"
-        words = [sys.executable, str(DRIVER), str(world.folder), *map(str, arguments)]
+        words = [sys.executable, str(self.driver), str(world.folder), *map(str, arguments)]
         environment = {
             **os.environ,
             "LIMEN_CACHE": str(world.folder / "cache"),

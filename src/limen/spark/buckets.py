@@ -25,7 +25,7 @@ from limen.engine.monitor import unwatchable
 from limen.engine.versions import monitor
 from limen.engine.watch import CROSSING, QUERY, REASON, VERSION, Watch
 from limen.model import LimenError, QuerySet
-from limen.spark.crossings import Settings, refuse_others, to_bytes
+from limen.spark.crossings import Settings, to_bytes
 from limen.spark.task import batch_of_task
 from limen.spark.worker import tell
 
@@ -93,7 +93,7 @@ class Buckets(StatefulProcessor):
         bucket = _held.pop(name, None) if name else None  # not to be used if this fails half-way
         if bucket is None or bucket.crosser.watch != watch:
             bucket = Bucket(lambda: Crosser(index, watch))
-            self._refuse_others(buckets)
+            self._refuse_others()
         bucket.bring_to(self)
         if bucket.is_new:
             facts = json.loads(describe_watch(watch, index.id_type))
@@ -125,11 +125,11 @@ class Buckets(StatefulProcessor):
             for begin in range(0, len(whole), OUT_ROWS):
                 yield to_bytes(whole.slice(begin, OUT_ROWS))
 
-    def _refuse_others(self, buckets: int) -> None:
+    def _refuse_others(self) -> None:
         """The state knows its settings too: what lies beside the queries is not of the checkpoint."""
         found = self._watched.get()
         if found is not None:
-            refuse_others(json.loads(found[0])[SETTINGS], self._settings.facts(buckets))
+            self._settings.refuse_others(json.loads(found[0])[SETTINGS])
 
     def _changes(self, first: int, last: int, watch: Watch) -> tuple[QuerySet, QuerySet]:
         """The queries removed and added between two versions, as far as they can be watched."""

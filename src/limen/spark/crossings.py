@@ -157,12 +157,21 @@ class Settings:
             path = Path(self.queries.path)
             _settled[key] = json.loads(settle(path, batch[0], self.name, json.dumps(wanted)))
         begun = _settled[key]
-        if self.asked is None:
-            wanted["buckets"] = begun["buckets"]
-        wanted["keys"] = [key for key in wanted["keys"] if key in begun["keys"]]
-        refuse_others(begun, wanted)
+        self.refuse_others(begun)
         keys = {name: kind for name, kind in self.watch.keys.items() if _is_in(name, begun["keys"])}
         return int(begun["buckets"]), replace(self.watch, keys=keys)
+
+    def refuse_others(self, begun: dict[str, Any]) -> None:
+        """Refuse these settings if the state was made with others, but for keys that are new."""
+        wanted = self.facts(self.asked or begun["buckets"])
+        wanted["keys"] = [key for key in wanted["keys"] if key in begun["keys"]]
+        others = [name for name in begun if wanted.get(name) != begun[name]]
+        if others:
+            raise LimenError(
+                f"the stream's state was made with {_told(begun, others)}, and is now asked for with "
+                f"{_told(wanted, others)}; go on with the former, or use a new checkpoint (a second "
+                "operator in one stream needs a name=... of its own)"
+            )
 
     def facts(self, buckets: int) -> dict[str, Any]:
         watch = self.watch
@@ -180,17 +189,6 @@ class Settings:
 
 
 _settled: dict[tuple[str, str, str], dict[str, Any]] = {}
-
-
-def refuse_others(begun: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Settings must be those that the state was made with."""
-    others = [name for name in begun if wanted.get(name) != begun[name]]
-    if others:
-        raise LimenError(
-            f"the stream's state was made with {_told(begun, others)}, and is now asked for with "
-            f"{_told(wanted, others)}; go on with the former, or use a new checkpoint (a second operator "
-            "in one stream needs a name=... of its own)"
-        )
 
 
 def _is_in(name: str, pairs: list[list[str]]) -> bool:

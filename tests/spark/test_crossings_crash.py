@@ -1,0 +1,296 @@
+"""kill -9 of streams of crossings, again and again, and of an executor: every reading is taken once, and
+what entities enter and leave is what plain loops say, for each batch by the queries it was bound to."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+sys.path.append(str(Path(__file__).parent))  # pytest's importlib mode leaves it out
+from crash_driver import ATTRIBUTES, LIVE, POINTS, random_body
+from crash_runs import Queries, Run, World
+from crossings_crash_driver import STREAMS
+from test_crash import QUICK
+from test_executor_loss import executor_of
+
+from limen.catalog import Catalog
+from limen.testing.oracle import matching, usable
+
+KILLS = 17  # of all streams at once
+SHAPE = pa.schema(
+    [
+        ("who", pa.string()),
+        ("id", pa.int64()),
+        ("at", pa.int64()),
+        ("symbol", pa.string()),
+        ("price", pa.float64()),
+        ("qty", pa.int64()),
+    ]
+)
+ON = ("price", "qty")
+NEEDED = ("symbol", "at", *ON)
+MOMENTS = 100  # in a file
+
+
+class Crossed(World):
+    """Readings of entities that move about. Files have times of their own, so their order is theirs."""
+
+    def __init__(self, folder: Path, files: int, rows: int = 10) -> None:
+        self.folder = folder
+        rng = random.Random(2)
+        (folder / "events").mkdir(parents=True)
+        (folder / "tmp").mkdir()
+        for number in range(files):
+            moments = sorted(rng.randrange(MOMENTS // 2) for _ in range(rows))  # with ties
+            readings = [random_reading(rng, number * MOMENTS + at) for at in moments]
+            rng.shuffle(readings)
+            path = folder / "events" / f"{number:04}.parquet"
+            pq.write_table(pa.Table.from_pylist(readings, SHAPE), path)
+            os.utime(path, (1_700_000_000 + number,) * 2)  # Spark takes them by their times
+        self.catalog = Catalog.open(folder / "catalog", ATTRIBUTES)
+        self.change({f"first.{i}": random_body(rng) for i in range(LIVE)})
+
+    def check(self, stream: str) -> None:
+        bindings, files = self.bindings(stream), self.files_of_batches(stream)
+        read = [path.name for paths in files.values() for path in paths]
+        assert sorted(read) == sorted(p.name for p in (self.folder / "events").iterdir())
+        models = self.models()
+        self.check_catalog(models, set(bindings.values()))
+        expected: Counter[str] = Counter()
+        bad: dict[int, int] = {}
+        oracle = Oracle(**STREAMS[stream])
+        for batch in sorted(files):
+            readings = [row for path in files[batch] for row in pq.read_table(path).to_pylist()]
+            crossings, quarantine = oracle.batch(readings, models, bindings[batch])
+            expected.update(map(str, crossings))
+            if oracle.keep_bad:
+                expected.update(map(str, quarantine))
+            elif quarantine:
+                bad[batch] = len(quarantine)
+        assert self.catalog.quarantined(self.stream_id(stream)) == bad
+        table = DeltaTable(str(self.folder / stream)).to_pyarrow_table().to_pylist()
+        found = Counter(str(oracle.comparable(row)) for row in table)
+        lost, more = expected - found, found - expected
+        assert not lost and not more, (len(lost), len(more), list(lost)[:3], list(more)[:3])
+        assert expected.total() > 20 and (bad or any("null" in row for row in found))
+        alternate(table, models, oracle)
+
+
+class Oracle:
+    """Plain loops: who was where last, and what two evaluations of all queries differ in."""
+
+    def __init__(
+        self,
+        entity: str,
+        buckets: int = 0,
+        keep_bad: bool = False,
+        exit_on_removal: bool = False,
+        enter_on_add: bool = False,
+    ) -> None:
+        del buckets
+        assert exit_on_removal == enter_on_add
+        self.entity, self.keep_bad, self.told = entity, keep_bad, exit_on_removal
+        self.last: dict[Any, dict[str, Any]] = {}
+        self.version: int | None = None
+
+    def batch(
+        self, readings: list[dict[str, Any]], models: list[Queries], version: int
+    ) -> tuple[list[Any], list[Any]]:
+        found, bad = [], []
+        queries = models[version]
+        if self.told and self.version not in (None, version):
+            for who, last in self.last.items():
+                before, now = (matching(last, models[v]) for v in (self.version, version))
+                found += self._rows(who, now - before, before - now, last, last, version)
+        self.version = version
+        needed = {*NEEDED, self.entity}
+        good = [reading for reading in readings if usable(reading, needed)]
+        for reading in readings:
+            if reading not in good:
+                reasons = [self._reason(name, reading[name]) for name in needed]
+                bad.append(self._bad(reading, sorted(filter(None, reasons)), version))
+        good.sort(key=lambda reading: reading["at"])
+        for reading in good:
+            who = reading[self.entity]
+            last = self.last.get(who)
+            if last is not None and reading["at"] < last["at"]:
+                bad.append(self._bad(reading, ["at: late"], version))
+                continue
+            before = set() if last is None else matching(last, queries)
+            now = matching(reading, queries)
+            found += self._rows(who, now - before, before - now, reading, last, version)
+            self.last[who] = reading
+        return found, bad
+
+    def _rows(
+        self, who: Any, entered: set[Any], left: set[Any], now: Any, last: Any, version: int
+    ) -> list[Any]:
+        values = {name: now[name] for name in ON}
+        previous = {f"previous_{name}": None if last is None else last[name] for name in ON}
+        row = {self.entity: who, "at": now["at"], **values, **previous, "version": version}
+        return [
+            self.comparable({**row, "query_id": query, "crossing": crossing, "reason": None})
+            for crossing, queries in (("enter", entered), ("exit", left))
+            for query in queries
+        ]
+
+    def _bad(self, reading: dict[str, Any], reasons: list[str], version: int) -> Any:
+        row = {name: reading[name] for name in (self.entity, "at", *ON)}
+        nothing = ("query_id", "crossing", *(f"previous_{name}" for name in ON))
+        row |= dict.fromkeys(nothing)
+        return self.comparable({**row, "version": version, "reason": "; ".join(reasons)})
+
+    @staticmethod
+    def _reason(name: str, value: Any) -> str | None:
+        if value is None:
+            return f"{name}: null"
+        return f"{name}: NaN" if isinstance(value, float) and math.isnan(value) else None
+
+    def comparable(self, row: dict[str, Any]) -> list[tuple[str, Any]]:
+        reasons = row.get("reason")
+        kept = {**row, "reason": None if reasons is None else sorted(reasons.split("; "))}
+        return sorted(kept.items())
+
+
+def random_reading(rng: random.Random, at: int) -> dict[str, Any]:
+    number = rng.randrange(25)
+    late = rng.random() < 0.06 and at >= 3 * MOMENTS
+    reading = {
+        "who": f"entity {number}",
+        "id": number - 12,
+        "at": at - 3 * MOMENTS + MOMENTS // 2 if late else at,  # of a time that no file has else
+        "symbol": rng.choice("ABCD"),
+        "price": rng.randrange(0, 400) / 4,
+        "qty": rng.randrange(20),
+    }
+    for name, bad in (("symbol", None), ("price", None), ("price", math.nan), ("qty", None)):
+        if rng.random() < 0.02:
+            reading[name] = bad
+    for name in ("who", "id", "at"):
+        if rng.random() < 0.01:
+            reading[name] = None
+    return reading
+
+
+def alternate(table: list[dict[str, Any]], models: list[Queries], oracle: Oracle) -> None:
+    """Of every entity and query, enter and exit in turn for as long as the query lives.
+
+    Where all that changes is told, a query that comes again goes on; by default it is another.
+    """
+    of_pair: dict[Any, list[Any]] = {}
+    for row in table:
+        if row["crossing"] is not None:
+            life = 0 if oracle.told else began(models, row["query_id"], row["version"])
+            pair = row[oracle.entity], row["query_id"], life
+            of_pair.setdefault(pair, []).append(row)
+    for pair, crossings in of_pair.items():
+        steps: dict[Any, int] = {}  # what happens at one time may be there in any order
+        for row in crossings:
+            moment = row["version"], row["at"]
+            steps[moment] = steps.get(moment, 0) + (1 if row["crossing"] == "enter" else -1)
+        at, seen = 0, [0]
+        for moment in sorted(steps):
+            at += steps[moment]
+            seen.append(at)
+        assert max(seen) - min(seen) <= 1, (pair, crossings)
+        assert not oracle.told or min(seen) == 0, (pair, crossings)
+
+
+def began(models: list[Queries], query: str, version: int) -> int:
+    """Since which version the query is as it is."""
+    while version > 0 and models[version - 1].get(query) == models[version][query]:
+        version -= 1
+    return version
+
+
+class Start(Run):
+    driver = Path(__file__).with_name("crossings_crash_driver.py")
+
+
+@pytest.fixture(scope="module")
+def java_options(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A run without a kill; its JVM leaves an archive of its classes, which halves the next start."""
+    folder = tmp_path_factory.mktemp("quiet")
+    world, archive = Crossed(folder / "world", files=8), folder / "classes.jsa"
+    options = f"{QUICK} -XX:ArchiveClassesAtExit={archive}"
+    with Start(world, *STREAMS, "--drain", "--files", 3, "--java-options", options) as run:
+        run.finish()
+    for stream in STREAMS:
+        world.check(stream)
+    return f"{QUICK} -XX:SharedArchiveFile={archive}" if archive.exists() else QUICK
+
+
+def test_killed_at_random(tmp_path: Path, java_options: str) -> None:
+    """Three streams on a catalog that keeps changing; whatever they are doing at the time is cut off."""
+    world = Crossed(tmp_path / "world", files=70)
+    rng = random.Random("kills")
+    options = (*STREAMS, "--java-options", java_options)
+    restarts, left = 0, 0
+    for number in range(KILLS):
+        bound = {stream: world.bindings(stream).keys() for stream in STREAMS}
+        done = {stream: world.committed(stream) for stream in STREAMS}
+        with Start(world, *options, "--seed", number, "--files", 1 + number % 2) as run:
+            run.until_started()
+            waits = [
+                lambda: True,
+                lambda bound=bound: any(world.bindings(s).keys() > bound[s] for s in STREAMS),
+                lambda done=done: all(world.committed(s) > done[s] for s in STREAMS),
+            ]
+            run.until(waits[number % 3])
+            time.sleep(rng.uniform(0, 1.2))
+        restarts += len(STREAMS)
+        left += sum(bool(world.bindings(s).keys() - world.committed(s)) for s in STREAMS)
+    assert restarts >= 50
+    assert left >= 10, "hardly a batch was replayed"
+    with Start(world, *options, "--files", 12, "--drain") as run:
+        run.finish()
+    for stream in STREAMS:
+        world.check(stream)
+    print(f"{restarts} restarts, {left} batches replayed")
+
+
+def test_killed_at_every_step_of_one_batch(tmp_path: Path, java_options: str) -> None:
+    """The batch is tried four times: state that was written and not committed, or committed in the table
+    and not in the checkpoint, is not taken for what was."""
+    world = Crossed(tmp_path / "world", files=8, rows=30)
+    batch, first = 1, 0
+    for number, point in enumerate(POINTS):
+        arguments = ("told", "--hold", point, "--batch", batch, "--files", 2)
+        with Start(world, *arguments, "--java-options", java_options) as run:
+            run.until((world.folder / point).exists)
+        assert world.bindings("told").keys() - world.committed("told") == {batch}
+        first = first or world.bindings("told")[batch]
+        assert world.bindings("told")[batch] == first == 1
+        assert world.transaction("told") == (batch if point == "committed" else batch - 1)
+        world.change({f"late.{number}": [("price", ">=", 0)]}, (f"first.{number}",))
+    with Start(world, "told", "--drain", "--files", 2, "--java-options", java_options) as run:
+        run.finish()
+    world.check("told")
+    assert world.bindings("told") == {0: 1, 1: 1, 2: 4, 3: 4}
+
+
+def test_an_executor_is_killed(tmp_path: Path) -> None:
+    """In the middle of a batch: its buckets go on elsewhere, from what the state store holds."""
+    world, batch = Crossed(tmp_path / "world", files=8, rows=30), 1
+    arguments = ("told", "--master", "local-cluster[2,1,1024]", "--drain", "--files", 2)
+    with Start(world, *arguments, "--hold", "bound", "--batch", batch) as run:
+        marker = world.folder / "bound"
+        run.until(marker.exists, 240)
+        assert world.bindings("told").keys() - world.committed("told") == {batch}
+        newest = world.change({"late": [("price", ">=", 0)]}, ("first.0",))
+        os.kill(executor_of(run, int(marker.read_text())), signal.SIGKILL)
+        run.finish()
+    world.check("told")
+    assert world.bindings("told") == {0: 1, batch: 1, 2: newest, 3: newest}
