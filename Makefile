@@ -26,8 +26,8 @@ test: $(READY) ## all tests: compiled, then the kernels' again as plain Python
 	@$(BIN)/python -m pytest
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/indexes tests/engine
 
-bench: $(READY) ## every benchmark against its rivals (about 25 minutes; QUICK=1 for a short run)
-	@for name in stab growth update catalog spark-match; do $(BIN)/limen bench $$name $(if $(QUICK),--quick) || exit 1; done
+bench: $(READY) ## every benchmark against its rivals (about 30 minutes; QUICK=1 for a short run)
+	@for name in stab growth update catalog spark-match crossings; do $(BIN)/limen bench $$name $(if $(QUICK),--quick) || exit 1; done
 
 reproduce: $(READY) ## the papers' claims, measured: out/reproduce (about 20 minutes; QUICK=1 for a short run)
 	@$(BIN)/limen reproduce $(if $(QUICK),--quick,--full)

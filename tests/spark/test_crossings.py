@@ -511,18 +511,19 @@ def test_the_state_is_in_the_checkpoint(spark, feed):
     assert len(list(feed.folder.glob("checkpoint/commits/[0-9]*"))) == 4
 
 
-def test_other_spans_from_the_next_start_on(spark, tmp_path):
-    """Dwell and the like are no property of the checkpoint; workers with a copy do as told too."""
+def test_another_ttl_from_the_next_start_on(spark, tmp_path):
+    """It is no property of the checkpoint; workers with a copy do as told too."""
     catalog = Catalog.open(tmp_path / "c", TYPES)
     catalog.add(HOT)
-    feed = Feed(spark, tmp_path, catalog, dwell=100)
+    feed = Feed(spark, tmp_path, catalog, ttl=100, lateness=50)
     feed.say(*everybody(1, 31.0))
     feed.drain()
-    assert feed.rows() == []
-    feed = Feed(spark, tmp_path, catalog, dwell=5)
-    feed.say(*everybody(7, 31.0))
+    feed = Feed(spark, tmp_path, catalog, ttl=5, lateness=50)
+    feed.say(*everybody(20, 31.0))
     feed.drain()
-    assert Counter(feed.rows("query_id", "crossing", "at")) == Counter({("hot", "enter", 6): 40})
+    told = [("hot", "enter", 1), ("hot", "exit", 6), ("hot", "enter", 20)]
+    found = Counter(feed.rows("query_id", "crossing", "at"))
+    assert found == Counter({row: 40 for row in told})
 
 
 def test_other_settings_than_the_checkpoints_are_refused(feed):
