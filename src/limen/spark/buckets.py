@@ -93,7 +93,7 @@ class Buckets(StatefulProcessor):
         bucket = _held.pop(name, None) if name else None  # not to be used if this fails half-way
         if bucket is None or bucket.crosser.watch != watch:
             bucket = Bucket(lambda: Crosser(index, watch))
-            self._refuse_others()
+            self._refuse_others(buckets)
         bucket.bring_to(self)
         if bucket.is_new:
             facts = json.loads(describe_watch(watch, index.id_type))
@@ -125,11 +125,11 @@ class Buckets(StatefulProcessor):
             for begin in range(0, len(whole), OUT_ROWS):
                 yield to_bytes(whole.slice(begin, OUT_ROWS))
 
-    def _refuse_others(self) -> None:
+    def _refuse_others(self, buckets: int) -> None:
         """The state knows its settings too: what lies beside the queries is not of the checkpoint."""
         found = self._watched.get()
         if found is not None:
-            self._settings.refuse_others(json.loads(found[0])[SETTINGS])
+            self._settings.refuse_others(json.loads(found[0])[SETTINGS], buckets)
 
     def _changes(self, first: int, last: int, watch: Watch) -> tuple[QuerySet, QuerySet]:
         """The queries removed and added between two versions, as far as they can be watched."""

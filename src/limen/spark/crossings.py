@@ -29,6 +29,7 @@ Span = timedelta | float
 PACKED = "bucket int, part int, seq int, data binary"
 PACK_ROWS = 1 << 17  # readings of a task that are packed at a time
 LEAST_BUCKETS, MOST_BUCKETS = 16, 1024
+ANY = "any"  # catalog, where the state does not depend on which queries came and went
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 
@@ -157,14 +158,19 @@ class Settings:
             path = Path(self.queries.path)
             _settled[key] = json.loads(settle(path, batch[0], self.name, json.dumps(wanted)))
         begun = _settled[key]
-        self.refuse_others(begun)
+        self.refuse_others(begun, self.asked or begun["buckets"])
         keys = {name: kind for name, kind in self.watch.keys.items() if _is_in(name, begun["keys"])}
         return int(begun["buckets"]), replace(self.watch, keys=keys)
 
-    def refuse_others(self, begun: dict[str, Any]) -> None:
-        """Refuse these settings if the state was made with others, but for keys that are new."""
-        wanted = self.facts(self.asked or begun["buckets"])
+    def refuse_others(self, begun: dict[str, Any], buckets: int) -> None:
+        """Refuse these settings if the state was made with others.
+
+        Keys that are new are no difference, nor is a stream that no longer follows its queries.
+        """
+        wanted = self.facts(buckets)
         wanted["keys"] = [key for key in wanted["keys"] if key in begun["keys"]]
+        if wanted["catalog"] == ANY:
+            wanted["catalog"] = begun["catalog"]
         others = [name for name in begun if wanted.get(name) != begun[name]]
         if others:
             raise LimenError(
@@ -184,7 +190,7 @@ class Settings:
             "keys": [[name, type_name(kind)] for name, kind in watch.keys.items()],
             "dwell": watch.dwell,
             "hysteresis": {name: str(margin) for name, margin in watch.margins.items()},
-            "catalog": self.queries.catalog_id if watch.follows else "any",
+            "catalog": self.queries.catalog_id if watch.follows else ANY,
         }
 
 
