@@ -938,3 +938,13 @@ def test_polars_frames_are_taken() -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"d": ["a"], "v": [4.0]})
     assert len(limen.crossings(frame, {"h": "v > 3"}, entity="d")) == 1
+
+
+def test_what_is_held_goes_with_its_query_even_if_nobody_says_so() -> None:
+    schema = pa.schema([("who", pa.string()), ("at", pa.int64()), ("v", pa.int64())])
+    crosser = Crosser.of(schema, {"hot": "v >= 30"}, entity="who", time="at", dwell=5)
+    crosser.cross(pa.table([["a"], [1], [31]], schema=schema))
+    none = QuerySet.empty("string")
+    other = Monitor(QuerySet.of({"mild": "v < 30"}, {"v": "int64"}), ["v"])
+    assert len(crosser.move_to(other, none, none)) == 0 and crosser.touched.tolist() == [0]
+    assert len(crosser.cross(pa.table([["a"], [9], [31]], schema=schema)).crossings) == 0

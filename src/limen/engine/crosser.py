@@ -524,6 +524,9 @@ class Crosser:
             self.held = Held.none(monitor.id_type, len(watch.on))  # ids may be of another type now
         if not watch.follows or not len(everybody) or not (len(removed) or len(added)):
             self.monitor = monitor
+            gone = monitor.find(self.held.ids) < 0  # if which queries went could not be told
+            self._touch(self.held.entities[gone])
+            self.held = self.held.some(~gone)
             return self._table([])
         ids = pa.concat_arrays([some.ids for some in (removed, added) if len(some)]).unique()
         old, new = (self._inside_of(queries, everybody, ids) for queries in (removed, added))
