@@ -24,7 +24,7 @@ demo: $(READY) ## a million standing queries, a stream of events, queries that c
 
 test: $(READY) ## all tests: compiled, then the kernels' again as plain Python
 	@$(BIN)/python -m pytest
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/indexes tests/engine
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/indexes tests/borders tests/engine
 
 bench: $(READY) ## every benchmark against its rivals (about 30 minutes; QUICK=1 for a short run)
 	@for name in stab growth update catalog spark-match crossings; do $(BIN)/limen bench $$name $(if $(QUICK),--quick) || exit 1; done
