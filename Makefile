@@ -29,7 +29,7 @@ test: $(READY) ## all tests: compiled, then the kernels' again as plain Python
 bench: $(READY) ## every benchmark against its rivals (about 30 minutes; QUICK=1 for a short run)
 	@for name in stab growth update catalog spark-match crossings; do $(BIN)/limen bench $$name $(if $(QUICK),--quick) || exit 1; done
 
-reproduce: $(READY) ## the papers' claims, measured: out/reproduce (about 20 minutes; QUICK=1 for a short run)
+reproduce: $(READY) ## the papers' claims, measured: out/reproduce (about 22 minutes; QUICK=1 for a short run)
 	@$(BIN)/limen reproduce $(if $(QUICK),--quick,--full)
 
 lint: $(READY) ## ruff and mypy
