@@ -16,7 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,8 @@ SCALES: dict[str, dict[str, Any]] = {
         "stored": [10_000, 100_000, 1_000_000],
         "rectangles": 100_000,
         "queries": 100_000,  # on Spark
-        "per_key": [2_000, 8_000],
-        "many": 100_000,
+        "per_key": [2_000, 100_000],
+        "largest_batches": 3,
         "entities": 1_000_000,
         "crossings": [0.1, 1],  # a reading
         "batches": 5,
@@ -83,8 +83,8 @@ SCALES: dict[str, dict[str, Any]] = {
         "stored": [10_000, 100_000],
         "rectangles": 20_000,
         "queries": 10_000,
-        "per_key": [250, 1000],
-        "many": 5_000,
+        "per_key": [250, 5_000],
+        "largest_batches": 3,
         "entities": 50_000,
         "crossings": [0.1],
         "batches": 3,
@@ -326,9 +326,12 @@ def storage(scale: dict[str, Any]) -> list[Row]:
 
 
 def two_dimensions(scale: dict[str, Any]) -> list[Row]:
-    """All points move, then comes the next batch; the tree's points are made before the clock starts."""
+    """All points move, then comes the next batch; the tree's points are made before the clock starts.
+
+    A round is long enough that what the other side has left in the caches does not matter.
+    """
     n, streams, rounds = scale["rectangles"], scale["streams"], scale["rounds"]
-    tuples = max(1, scale["tuples"] // 5)
+    tuples = scale["tuples"]
     rng = np.random.default_rng(1)
     lo = rng.integers(0, DOMAIN, (n, 2))
     hi = lo + (10 ** rng.uniform(-3, -2, (n, 2)) * DOMAIN).astype(np.int64)
@@ -574,47 +577,31 @@ def per_key(
     scale: dict[str, Any],
     progress: Callable[[str], None],
 ) -> list[Row]:
-    """A batch has one reading of every entity. What theirs costs grows with the keys: it is measured at
-    two smaller numbers, and its time at the largest drawn as a line through those."""
-    few, some = scale["per_key"]
-    many, n = scale["many"], scale["queries"]
+    """A batch has one reading of every entity; fewer batches at the largest number, since theirs
+    takes minutes for one there."""
+    sizes, n = scale["per_key"], scale["queries"]
     theirs = one_key_at_a_time(str(folder / "queries.npz"))
-    sources = {size: Readings(size, n, 1) for size in (few, some, many)}
-    streams: dict[tuple[str, int], Fold] = {}
-    times: dict[tuple[str, int], list[float]] = {}
-    with ExitStack() as running:
-        for size in sources:
-            for side, operator in (("ours", lambda x: crossed(x, catalog)), ("theirs", theirs)):
-                if side == "ours" or size != many:
-                    stream = Fold(spark, folder / f"{side} {size}", operator)
-                    streams[side, size] = running.enter_context(stream)
-                    times[side, size] = []
-        for number in range(SETTLED + scale["batches"]):
-            progress(f"Spark, per key: batch {number + 1} of {SETTLED + scale['batches']}")
-            readings = {size: source.next() for size, source in sources.items()}
-            for name, stream in streams.items():
-                times[name].append(stream.take(readings[name[1]]))
-    warm = {name: taken[SETTLED:] for name, taken in times.items()}
-    line = [
-        b + (b - a) / (some - few) * (many - some)
-        for a, b in zip(warm["theirs", few], warm["theirs", some], strict=True)
-    ]
-    warm["theirs", many] = [
-        max(one, least) for one, least in zip(line, warm["theirs", some], strict=True)
-    ]
     rows = []
-    for size in sources:
-        rival = "transformWithStateInPandas per key"
-        if size == many:
-            rival += f", scaled from {few:,} and {some:,} keys"
+    for size in sizes:
+        source = Readings(size, n, 1)
+        batches = scale["batches"] if size < max(sizes) else scale["largest_batches"]
+        times = []
+        with (
+            Fold(spark, folder / f"ours {size}", lambda x: crossed(x, catalog)) as our_stream,
+            Fold(spark, folder / f"theirs {size}", theirs) as their_stream,
+        ):
+            for number in range(SETTLED + batches):
+                progress(f"Spark, {size:,} keys: batch {number + 1} of {SETTLED + batches}")
+                readings = source.next()
+                times.append((our_stream.take(readings), their_stream.take(readings)))
         rows.append(
             row(
                 f"micro-batches of {size:,} entities, {n:,} queries, 1 crossing a reading",
-                rival,
-                list(zip(warm["ours", size], warm["theirs", size], strict=True)),
+                "transformWithStateInPandas per key",
+                times[SETTLED:],
                 work=size / 1e3,
                 unit="k readings/s",
-                goal=20 if size == many else None,
+                goal=20 if size == max(sizes) else None,
             )
         )
     return rows

@@ -37,12 +37,14 @@ def wrapping_integers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """One for the whole run: two cores, so that there is more than one worker; little memory.
+    """One for the whole run: two cores, so that there is more than one worker; little memory; and a JVM
+    that compiles quickly rather than well, since no test is long.
 
-    Examples in the documents ask for the same, and get this one if it is there.
+    Examples in the documents and benchmarks begin one of their own otherwise, each with other settings.
     """
     from limen.spark import session
 
-    made = session("limen tests", cores=2, memory="1g")
+    options = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    made = session("limen tests", cores=2, memory="1g", config=options)
     yield made
     made.stop()

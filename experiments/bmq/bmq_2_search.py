@@ -28,10 +28,10 @@ PAPER = (
 SCALES: dict[str, dict[str, Any]] = {
     "full": {
         "scale": "the paper's: D = 1,000,000, N = 10,000..100,000, W = 0.01..0.1 %, FL = 0.01..0.1 % and "
-        "beyond; 2,000 streams of 205 tuples (the paper: 1,000)",
+        "beyond; 2,000 streams of 1,000 tuples",
         "domain": 1_000_000,
         "streams": 2000,
-        "tuples": 205,
+        "tuples": 1000,
         "sizes": [10_000, 25_000, 50_000, 75_000, 100_000],
         "widths": [0.01, 0.02, 0.05, 0.1],
         "levels": [0.01, 0.02, 0.05, 0.07, 0.1, 0.2, 1, 10],

@@ -24,11 +24,11 @@ PAPER = (
 )
 SCALES: dict[str, dict[str, Any]] = {
     "full": {
-        "scale": "d = 1..4, N = 100,000, W = 0.1 %, FL = 0.01 %, D = 1,000,000, 2,000 streams of 505 "
+        "scale": "d = 1..4, N = 100,000, W = 0.1 %, FL = 0.01 %, D = 1,000,000, 2,000 streams of 1,000 "
         "tuples (the paper gives no experiment)",
         "domain": 1_000_000,
         "streams": 2000,
-        "tuples": 505,
+        "tuples": 1000,
         "N": 100_000,
         "W": 0.1,
         "FL": 0.01,

@@ -508,7 +508,7 @@ def test_the_papers_bound_of_storage() -> None:
 def test_places_count_the_words_in_use() -> None:
     places = Places(2)
     places.bring_to(1, 10)
-    assert places.nbytes == 10 * (2 * 4 + 2 * 4 + 4 + 1)
+    assert places.nbytes == 10 * (2 * 4 + 2 * 4 + 4 * 8 + 4 + 1)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])

@@ -63,6 +63,9 @@ class Run:
         self.made, self.room, self.more = made, room, more
         self.at = np.zeros((entities, made.dims), np.int32)
         self.list_of = np.zeros(entities, np.int32)
+        self.rooms = np.zeros((entities, made.dims, 2), np.int64)
+        starts = made.built.rs.starts.astype(np.int32)
+        self.corners = np.stack([starts[:-1], starts[1:]], axis=1)
         self.last = np.zeros((entities, made.dims), np.int64)
         self.accessed = np.zeros(1, np.int64)
         self.stops = 0
@@ -84,6 +87,7 @@ class Run:
                 self.made.built.rs,
                 self.made.table,
                 np.empty((self.made.dims, 0), np.int64),
+                self.corners,
                 len(self.made.groups),
                 np.array(who, np.int32),
                 np.array(xs, np.int64).reshape(n, self.made.dims),
@@ -96,6 +100,7 @@ class Run:
                 self.at,
                 np.zeros_like(self.at),
                 self.list_of,
+                self.rooms,
                 to,
                 np.zeros((1, self.made.dims), np.int32),
                 np.empty((2, self.made.dims), np.int64),

@@ -15,6 +15,7 @@ from limen.kernels.bmq import LANES
 from limen.kernels.borders import (
     BLOCK,
     ENDLESS,
+    LEAST_GAP,
     RSLists,
     apart,
     key_of,
@@ -23,6 +24,7 @@ from limen.kernels.borders import (
     moved,
     nearest,
     pack_keys,
+    stepped,
 )
 from limen.testing.strategies import INT64, ordinals
 
@@ -150,6 +152,7 @@ def test_a_position_is_the_number_of_borders_at_or_below(width: type, data: st.D
             begin, stop, value = np.int64(first), np.int64(end), np.int64(x)
             for p in {first, end, expected, random.randint(first, end), random.randint(first, end)}:
                 assert moved(built.rs, begin, stop, np.int64(p), value) == expected
+                assert stepped(built.rs, begin, stop, np.int64(p), value) == expected
 
 
 @given(builds(), st.integers(0, 3))
@@ -233,15 +236,24 @@ def test_frames_hold_the_queries_at_their_positions(built: Built) -> None:
     assert rs.frame_starts[-1] == len(rs.frame_ids)
     for of, (first, end) in enumerate(itertools.pairwise(built.starts)):
         there = built.at(of, first)
-        due = first if there else first + BLOCK
+        due = first if there else first + LEAST_GAP
         for at, ids in frames_of(built, of):
             assert at == due and (at < end or at == first)
             assert sorted(ids) == built.at(of, at)
             borders = built.ids[:end]
             ends = [borders.index(~q, first) if ~q in borders[first:] else ENDLESS for q in ids]
             assert ends == sorted(ends)
-            due = at + max(BLOCK, 2 * len(ids))
+            due = at + max(LEAST_GAP, 2 * len(ids))
         assert due >= end and (frames_of(built, of) or not there)  # none is missing
+
+
+@given(builds())
+def test_what_the_queries_at_a_position_usually_cost(built: Built) -> None:
+    for of in range(len(built.lists)):
+        sizes = [len(ids) for _, ids in frames_of(built, of)]
+        each = sum(sizes) // len(sizes) if sizes else 0
+        usual = each + max(LEAST_GAP, 2 * each) // 2 if sizes else 0
+        assert built.rs.usual[of] == usual
 
 
 @given(builds())
@@ -293,21 +305,29 @@ def test_the_nearest_frame(built: Built) -> None:
 
 
 def test_a_frame_behind_is_nearer_where_many_have_ended() -> None:
-    built = build([{q: (q, 1000 + q) for q in range(100)}], Random(0))
-    assert [(at, len(ids)) for at, ids in frames_of(built, 0)] == [(64, 64), (192, 8)]
-    assert nearest(built.rs, 0, np.int64(70)) == (0, 64, 70)
-    assert nearest(built.rs, 0, np.int64(190)) == (1, 192, 10)
-    assert nearest(built.rs, 0, np.int64(200)) == (1, 192, 16)
+    wide = {q: (q, 1000 + q if q < 44 else 5000) for q in range(48)}
+    points = {q: (2 * q + 2000, 2 * q + 2000) for q in range(48, 88)}
+    built = build([wide | points], Random(0))
+    frames = [(at, len(ids)) for at, ids in frames_of(built, 0)]
+    assert frames == [(16, 16), (48, 48), (144, 4), (160, 4)]
+    assert nearest(built.rs, 0, np.int64(70)) == (1, 48, 70)
+    assert nearest(built.rs, 0, np.int64(142)) == (2, 144, 6)
+    assert nearest(built.rs, 0, np.int64(150)) == (2, 144, 10)
 
 
 def test_the_end_of_a_list_is_not_the_begin_of_the_next() -> None:
     """Their positions are the same; their frames are not."""
-    first = {q: (q, 1000 + q) for q in range(BLOCK // 2)}
+    first = {q: (q, 1000 + q) for q in range(LEAST_GAP // 2)}
     built = build([first, {q: (INT64[0], q) for q in range(3)}, {}, {5: INT64}], Random(0))
-    assert built.starts == [0, BLOCK, BLOCK + 3, BLOCK + 3, BLOCK + 3]
+    assert built.starts == [0, LEAST_GAP, LEAST_GAP + 3, LEAST_GAP + 3, LEAST_GAP + 3]
     ends = [nearest(built.rs, of, np.int64(built.starts[of + 1])) for of in range(4)]
-    assert ends == [(-1, 0, BLOCK), (0, BLOCK, 6), (-1, BLOCK + 3, 0), (1, BLOCK + 3, 1)]
-    assert nearest(built.rs, 1, np.int64(BLOCK)) == (0, BLOCK, 3)
+    assert ends == [
+        (-1, 0, LEAST_GAP),
+        (0, LEAST_GAP, 6),
+        (-1, LEAST_GAP + 3, 0),
+        (1, LEAST_GAP + 3, 1),
+    ]
+    assert nearest(built.rs, 1, np.int64(LEAST_GAP)) == (0, LEAST_GAP, 3)
 
 
 @fewer

@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+sys.path.append(str(Path(__file__).parent))  # pytest's importlib mode leaves it out
+from crash_driver import QUICK
+from crash_runs import Run, World
+
 NOTES = "Streaming TransformWithStateInPandas Python worker"  # with which Spark cannot be quiet
 
 
@@ -55,3 +59,18 @@ def no_java(tmp_path: Path) -> str:
             if command.name != "java" and not link.is_symlink():
                 link.symlink_to(command)
     return str(folder)
+
+
+@pytest.fixture(scope="session")
+def java_options(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """For drivers that are to be killed: quick to start.
+
+    A run without a kill comes first; its JVM leaves an archive of its classes, which halves a start.
+    """
+    folder = tmp_path_factory.mktemp("quiet")
+    world, archive = World(folder / "world", files=3), folder / "classes.jsa"
+    options = f"{QUICK} -XX:ArchiveClassesAtExit={archive}"
+    with Run(world, "rows", "--drain", "--java-options", options) as run:
+        run.finish()
+    world.check("rows")
+    return f"{QUICK} -XX:SharedArchiveFile={archive}" if archive.exists() else QUICK

@@ -14,7 +14,7 @@ import random
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ ATTRIBUTES = {"symbol": "string", "price": "float64", "qty": "int64"}
 EVENTS = "event long, symbol string, price double, qty long"
 LIVE = 20  # queries of a driver, about
 STARTED = "started"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"  # for a JVM to start, not to run
 POINTS = ("bound", "written", "committed")  # where a batch can be held
 
 
@@ -107,42 +108,46 @@ def hold(point: str, batch: int, marker: Path) -> None:
     delta_sink.DeltaSink = Sink
 
 
-def main() -> None:
+def drive(schema: str, streams: Iterable[str], operator: Callable[[Any, Path, str], Any]) -> None:
+    """Run the streams that the command line names, each into a table of its name.
+
+    `operator` makes a stream's result of its source, the catalog and its name.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("emit")
+    parser.add_argument("streams", nargs="+", choices=streams)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--java-options", default="")
     parser.add_argument("--files", type=int, default=2, help="in a batch")
     parser.add_argument("--seed", type=int, help="of changes to the catalog; none if not given")
-    parser.add_argument("--drain", action="store_true", help="end when no events are left")
+    parser.add_argument("--drain", action="store_true", help="end when nothing is left to read")
     parser.add_argument("--hold", choices=POINTS)
     parser.add_argument("--batch", type=int)
     given = parser.parse_args()
 
-    from limen.spark import match, session, write_delta
+    from limen.spark import session, write_delta
 
     config = {"spark.sql.streaming.minBatchesToRetain": 10_000}
     if given.java_options:
         config["spark.driver.extraJavaOptions"] = given.java_options
+    if given.master.startswith("local-cluster"):
+        config["spark.executor.extraJavaOptions"] = QUICK
     spark = session(master=given.master, memory="512m", config=config)
     if given.hold:
         hold(given.hold, given.batch, given.folder / given.hold)
-    source = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", given.files)
-    found = match(
-        source.parquet(str(given.folder / "events")),
-        given.folder / "catalog",
-        given.emit,
-        keep_bad=True,
-        version_column="version",
-    )
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", given.files)
     trigger = {"availableNow": True} if given.drain else {}
-    stream = write_delta(found, given.folder / given.emit, **trigger)
+    running = []
+    for name in given.streams:
+        source = reader.parquet(str(given.folder / "events"))
+        found = operator(source, given.folder / "catalog", name)
+        running.append(write_delta(found, given.folder / name, **trigger))
     print(STARTED, flush=True)
     if given.seed is not None:
-        arguments = given.folder, given.emit, given.seed
+        arguments = given.folder, given.streams[0], given.seed
         threading.Thread(target=_or_die, args=arguments, daemon=True).start()
-    stream.awaitTermination()
+    for stream in running:
+        stream.awaitTermination()
     spark.stop()
 
 
@@ -154,5 +159,11 @@ def _or_die(folder: Path, lane: str, seed: int) -> None:
         os._exit(1)
 
 
+def matched(events: Any, catalog: Path, emit: str) -> Any:
+    from limen.spark import match
+
+    return match(events, catalog, emit, keep_bad=True, version_column="version")
+
+
 if __name__ == "__main__":
-    main()
+    drive(EVENTS, ("rows", "ids"), matched)

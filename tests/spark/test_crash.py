@@ -8,26 +8,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 sys.path.append(str(Path(__file__).parent))  # pytest's importlib mode leaves it out
 from crash_driver import POINTS
 from crash_runs import Run, World
 
 KILLS = 24
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"  # to start, not to run
-
-
-@pytest.fixture(scope="module")
-def java_options(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A run without a kill; its JVM leaves an archive of its classes, which halves the next start."""
-    folder = tmp_path_factory.mktemp("quiet")
-    world, archive = World(folder / "world", files=3), folder / "classes.jsa"
-    options = f"{QUICK} -XX:ArchiveClassesAtExit={archive}"
-    with Run(world, "rows", "--drain", "--java-options", options) as run:
-        run.finish()
-    world.check("rows")
-    return f"{QUICK} -XX:SharedArchiveFile={archive}" if archive.exists() else QUICK
 
 
 def killed(world: World, emit: str, files: int, java_options: str) -> list[set[int]]:

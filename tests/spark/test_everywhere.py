@@ -10,7 +10,9 @@ import pyarrow as pa, pyarrow.parquet as pq
 from deltalake import DeltaTable
 import limen
 
-spark = limen.spark.session({where})
+quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for JVMs to start, not to run
+options = {{f"spark.{{who}}.extraJavaOptions": quick for who in ("driver", "executor")}}
+spark = limen.spark.session({where}, config=options)
 types = {{"symbol": "string", "price": "float64"}}
 queries = {{"ibm": "symbol = 'IBM' AND price < 50", "any": "price > 0"}}
 trades = spark.createDataFrame(

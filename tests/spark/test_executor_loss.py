@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # pytest's importlib mode leaves it out
+from crash_driver import QUICK
 from crash_runs import Run, World
 
 EXECUTOR = "CoarseGrainedExecutorBackend"
@@ -24,7 +25,7 @@ def executor_of(run: Run, worker: int) -> int:
 def test_an_executor_is_killed(tmp_path: Path) -> None:
     world, batch = World(tmp_path / "world", files=8), 1
     arguments = ("rows", "--master", "local-cluster[2,1,1024]", "--drain", "--hold", "bound")
-    with Run(world, *arguments, "--batch", batch) as run:
+    with Run(world, *arguments, "--batch", batch, "--java-options", QUICK) as run:
         marker = world.folder / "bound"
         run.until(marker.exists)
         assert world.bindings("rows").keys() - world.committed("rows") == {batch}

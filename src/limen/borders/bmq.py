@@ -40,9 +40,11 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 ROOM = 4096  # crossings that a batch has room for beyond what the last one had
 
 MOST_LISTS = 1 / 8  # lists for each query, at most
+MOST_CORNERS = 4  # where the cut of a dimension meets a list: likewise
 MOST_STRIPS = 1024
-REACH = 2.0  # strips that a query reaches into, on average, at most
+REACH = 1.6  # strips that a query reaches into, on average, at most
 SAMPLE = 4096
+NO_ROOM = [INT64_MAX, INT64_MIN]  # in which no value is
 
 _NO_I32 = np.empty(0, np.int32)
 
@@ -70,6 +72,7 @@ class Places:
     def __init__(self, dimensions: int, size: int = 0) -> None:
         self.at = np.zeros((size, dimensions), np.int32)
         self.strips = np.zeros((size, dimensions), np.int32)
+        self.rooms = np.zeros((size if dimensions > 1 else 0, dimensions, 2), np.int64)
         self.groups = np.zeros(size, np.int32)
         self.size = size
         self.old = np.zeros(size, np.bool_)  # not found since the index changed
@@ -80,6 +83,8 @@ class Places:
         """Take note of a changed index, and of entities that are new."""
         self.at, self.groups = with_room(self.at, size), with_room(self.groups, size)
         self.strips = with_room(self.strips, size)
+        if self.at.shape[1] > 1:
+            self.rooms = with_room(self.rooms, size)
         self.old = with_room(self.old, size)
         if stamp != self.stamp:
             self.old[: self.size], self.n_old, self.stamp = True, self.size, stamp
@@ -87,7 +92,7 @@ class Places:
 
     @property
     def nbytes(self) -> int:
-        arrays = (self.at, self.strips, self.groups, self.old)
+        arrays = (self.at, self.strips, self.rooms, self.groups, self.old)
         return sum(array[: self.size].nbytes for array in arrays)
 
 
@@ -205,7 +210,9 @@ class BMQIndex:
         ids = np.flatnonzero(self._marks).astype(np.int32)
         lo, hi = self._ranges[ids, :, 0], self._ranges[ids, :, 1]
         self._groups = max(groups, self._groups)
-        self._cuts = _cuts(lo, hi, MOST_LISTS * len(ids) // (self.dimensions * self._groups))
+        each = len(ids) / (self.dimensions * self._groups)
+        most = min(MOST_LISTS * each, np.sqrt(MOST_CORNERS * each), MOST_STRIPS)
+        self._cuts = _cuts(lo, hi, most)
         self._fitted = len(ids)
         self._open_ids, self._open_lists = _NO_I32, np.empty(0, np.int64)
         no = np.zeros(self.dimensions * self._groups * self._n_strips + 1, np.int64)
@@ -307,6 +314,20 @@ class BMQIndex:
         frames = make_frames(ids, starts, open_ids, opens, len(self._marks))
         padded = np.append(ids, np.zeros(LANES, np.int32))
         self._rs = RSLists(packed, bases, top, padded, starts, *frames)
+        self._corners = self._find_corners()
+
+    def _find_corners(self) -> I32:
+        """By list and cut of its own dimension: the position there, between begin and end of the list."""
+        starts = self._rs.starts
+        corners = np.empty((len(starts) - 1, self._n_strips + 1), np.int32)
+        corners[:, 0], corners[:, -1] = starts[:-1], starts[1:]
+        for k in range(self.dimensions if self._n_strips > 1 else 0):
+            per = self._groups * self._n_strips
+            lists = np.repeat(np.arange(per, dtype=np.int32), self._n_strips - 1)
+            at = np.empty(len(lists), np.int32)
+            locate_many(self._rs, k * per, lists, np.tile(self._cuts[k], per), at)
+            corners[k * per : (k + 1) * per, 1:-1] = at.reshape(per, -1)
+        return corners
 
     # -- what is crossed -------------------------------------------------------------------------
 
@@ -377,6 +398,7 @@ class BMQIndex:
             self._rs,
             self._ranges,
             self._cuts,
+            self._corners,
             self._groups,
             entities,
             values,
@@ -389,6 +411,7 @@ class BMQIndex:
             places.at,
             places.strips,
             places.groups,
+            places.rooms,
             np.empty((1, self.dimensions), np.int32),
             np.empty((1, self.dimensions), np.int32),
             np.empty((2, self.dimensions), np.int64),
@@ -419,6 +442,8 @@ class BMQIndex:
             for k in range(self.dimensions):
                 strips[:, k] = np.searchsorted(self._cuts[k], last[:, k], side="right")
         places.strips[rows] = strips
+        if self.dimensions > 1:
+            places.rooms[rows] = NO_ROOM
         for k in range(self.dimensions):
             at = np.empty(len(rows), np.int32)
             of = groups * self._n_strips + strips[:, (k + 1) % self.dimensions]
@@ -433,7 +458,7 @@ class BMQIndex:
     def nbytes(self) -> int:
         arrays = list(self._rs)
         if self.dimensions > 1:
-            arrays += [self._ranges, self._group_of, self._cuts]
+            arrays += [self._ranges, self._group_of, self._cuts, self._corners]
         arrays += [self._marks, self._open_ids, self._open_lists]
         return sum(array.nbytes for array in arrays)
 
@@ -459,7 +484,7 @@ class BMQIndex:
         """What is saved of the index."""
         arrays: Arrays = self._rs._asdict()
         arrays |= {"ranges": self._ranges, "marks": self._marks}
-        arrays |= {"cuts": self._cuts, "group_of": self._group_of}
+        arrays |= {"cuts": self._cuts, "corners": self._corners, "group_of": self._group_of}
         arrays |= {"open_ids": self._open_ids, "open_lists": self._open_lists}
         facts: Facts = {
             "dimensions": self.dimensions,
@@ -474,7 +499,8 @@ class BMQIndex:
         index = cls(facts["dimensions"])
         index.size, index._groups = facts["size"], facts["groups"]
         index._ranges, index._marks = arrays["ranges"], arrays["marks"]
-        index._cuts, index._group_of = arrays["cuts"], arrays["group_of"]
+        index._cuts, index._corners = arrays["cuts"], arrays["corners"]
+        index._group_of = arrays["group_of"]
         index._fitted = facts["fitted"]
         index._open_ids, index._open_lists = arrays["open_ids"], arrays["open_lists"]
         index._rs = RSLists(**{name: arrays[name] for name in RSLists._fields})

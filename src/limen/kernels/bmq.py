@@ -28,7 +28,7 @@ from limen.kernels.memory import I32, I64, prefetch
 
 Marks = npt.NDArray[np.uint8]
 
-LANES = 8  # borders that are copied at a time
+LANES = 16  # borders that are copied at a time
 AHEAD = 6  # readings: so far ahead is asked for what they will need
 SHORT = 64  # borders that are always walked
 LIVE, MARK = np.uint8(128), np.uint8(1)  # of a query: it is in; it has been met

@@ -33,7 +33,7 @@ OUT_ROWS = 1 << 16  # crossings in one value
 MOST_HELD = 4096
 SETTINGS = "settings"
 
-_held: dict[tuple[str, str, int], Bucket] = {}  # by stream, operator, bucket
+_held: dict[tuple[str, str, int, int], Bucket] = {}  # by stream, operator, buckets, bucket
 _between: dict[tuple[str, int, int], tuple[QuerySet, QuerySet]] = {}  # by catalog and versions
 
 
@@ -89,7 +89,7 @@ class Buckets(StatefulProcessor):
         batch = batch_of_task()
         make = monitor(list(watch.on), watch.margins, list(watch.keys))
         index, version, _ = self._settings.queries.of_task(make)
-        name = (batch[0], self._settings.name, number) if batch else None
+        name = (batch[0], self._settings.name, buckets, number) if batch else None
         bucket = _held.pop(name, None) if name else None  # not to be used if this fails half-way
         if bucket is None or bucket.crosser.watch != watch:
             bucket = Bucket(lambda: Crosser(index, watch))
