@@ -2,14 +2,17 @@
 
 from limen.engine.crosser import Crossed, Crosser
 from limen.engine.crossings import crossings
+from limen.engine.hotspots import HotspotTracker, hotspots
 from limen.engine.matcher import Matched, Matcher, QuarantineWarning, match
 
 __all__ = [
     "Crossed",
     "Crosser",
+    "HotspotTracker",
     "Matched",
     "Matcher",
     "QuarantineWarning",
     "crossings",
+    "hotspots",
     "match",
 ]

@@ -23,12 +23,13 @@ from limen.indexes.protocol import Hits
 from limen.indexes.saved import Arrays, Facts, nested, part
 from limen.kernels.csr import verify
 from limen.model import INT64_MAX, INT64_MIN
+from limen.partitions.histograms import Histogram
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 Ranges = dict[str, I64]  # by attribute: (slots, 2) ordinals, full range where unconstrained
 
-SAMPLE = 4096
+SAMPLE, BUCKETS = 4096, 64  # ranges by which an attribute is judged, and buckets of their histogram
 
 
 class Kind(NamedTuple):
@@ -142,14 +143,17 @@ def kinds_of(slots: I32, ranges: Ranges, key_codes: dict[str, I32]) -> list[tupl
     divided: dict[Kind, list[I32]] = {}
     for row in np.unique(used, return_index=True)[1]:
         alike = slots[used == used[row]]
-        lead = min(
-            (name for name, present in leads.items() if present[row]),
-            key=lambda name: (_selectivity(ranges[name][alike]), name),
-            default=None,
-        )
+        lead = _most_selective([name for name in leads if leads[name][row]], ranges, alike)
         kind = Kind(tuple(name for name, present in keys.items() if present[row]), lead)
         divided.setdefault(kind, []).append(alike)
     return [(kind, np.concatenate(parts)) for kind, parts in divided.items()]
+
+
+def _most_selective(names: list[str], ranges: Ranges, slots: I32) -> str | None:
+    """The attribute whose ranges a value is in fewest of; the first in the alphabet of equals."""
+    if len(names) < 2:
+        return names[0] if names else None
+    return min(names, key=lambda name: (_share(ranges[name][slots]), name))
 
 
 def point_keys_of(ranges: Ranges, slots: I32) -> set[str]:
@@ -172,12 +176,13 @@ def constrained(rows: I64) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _selectivity(rows: I64) -> float:
-    """The mean share of the ranges' own ends that a range contains, from a sample.
+def _share(rows: I64) -> float:
+    """The part of the ranges that a value is expected to be in, from a histogram of a sample of them.
 
-    Ends stand for where values are: in their ranks, so that no scale of the attribute matters.
+    The ranges' own ends stand for where values are: in their ranks, so that no scale of the attribute
+    matters. Where a range is open it has no end.
     """
     some = rows[:: max(1, len(rows) // SAMPLE)]
-    ends = np.sort(some.ravel())
-    inside = np.searchsorted(ends, some[:, 1], "right") - np.searchsorted(ends, some[:, 0], "left")
-    return float(inside.mean()) / len(ends)
+    lo, hi = some.T.copy()
+    ends = np.concatenate([lo[lo != INT64_MIN], hi[hi != INT64_MAX]])
+    return Histogram.equi_width(lo, hi, BUCKETS, values=ends).share()

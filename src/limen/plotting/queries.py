@@ -129,7 +129,7 @@ def draw(queries: QuerySet, attribute: str, path: Path) -> None:
         _ranges(panels[0], view, lo, hi)
         _depth(panels[1], view, index)
         _cells(panels[2], view, index, lo, hi)
-        _axis(panels[2], view)
+        label_axis(panels[2], view)
         figure.savefig(path)
 
 
@@ -254,7 +254,7 @@ def _cells(axes: Axes, view: View, index: CEI, lo: I64, hi: I64) -> None:
     other.spines.right.set_visible(True)
 
 
-def _axis(axes: Axes, view: View) -> None:
+def label_axis(axes: Axes, view: View) -> None:
     low, high = view.positions(np.array([view.first, view.last]))
     if view.log:
         axes.set_xscale("log")

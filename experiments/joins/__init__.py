@@ -1,0 +1,1 @@
+"""Input-Sensitive Scalable Continuous Join Query Processing (Agarwal and others)"""

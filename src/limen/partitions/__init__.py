@@ -1,0 +1,1 @@
+"""Clusters in the ranges of queries: stabbing partitions, hotspots, interval histograms."""

@@ -1,0 +1,220 @@
+"""The stabbing set index in step with every kind of partition."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from limen.partitions.hotspots import Hotspots
+from limen.partitions.lazy import LazyPartition
+from limen.partitions.partition import Changes, Partition
+from limen.partitions.refined import RefinedPartition
+from limen.partitions.ssi import StabbingSetIndex
+
+from .by_hand import HISTORIES, Ends, Step, batches, steps
+
+PARTITIONS = {
+    "refined": lambda: RefinedPartition(0.5),
+    "refined, seldom": lambda: RefinedPartition(50.0),
+    "lazy": lambda: LazyPartition(0.5),
+    "hotspots": lambda: Hotspots(0.25, 0.5),
+}
+partitions = pytest.mark.parametrize("made", PARTITIONS.values(), ids=PARTITIONS)
+fewer = settings(max_examples=settings.default.max_examples // 4)
+
+
+class Strict:
+    """A set that nobody comes into twice and nobody leaves who is not in."""
+
+    def __init__(self, ids: np.ndarray) -> None:
+        assert ids.dtype == np.int32
+        self.given = ids.tolist()
+        self.ids = set(self.given)
+        assert len(self.ids) == len(ids) > 0
+
+    def add(self, ids: np.ndarray) -> None:
+        assert len(ids) and ids.dtype == np.int32
+        assert not self.ids & set(ids.tolist())
+        self.ids |= set(ids.tolist())
+
+    def remove(self, ids: np.ndarray) -> None:
+        assert len(ids) and ids.dtype == np.int32
+        assert self.ids >= set(ids.tolist())
+        self.ids -= set(ids.tolist())
+
+
+def put(partition: Partition, inside: Ends, kind: str, some: Ends) -> None:
+    if kind == "delete":
+        gone = [v for v in some if v in inside]
+        partition.delete(gone)
+        for v in gone:
+            del inside[v]
+        return
+    if kind == "build":
+        inside.clear()
+    new = {v: ends for v, ends in some.items() if v not in inside}
+    ends = np.array(list(new.values()), np.int64).reshape(-1, 2)
+    getattr(partition, kind)(list(new), ends[:, 0], ends[:, 1])
+    inside |= new
+
+
+def in_step(index: StabbingSetIndex[Strict], partition: Partition, inside: Ends) -> None:
+    groups = partition.groups()
+    points = groups.point.tolist()
+    assert len(index) == len(points)
+    assert [point for point, _ in index.items()] == points
+    for group, (point, structure) in zip(groups.group.tolist(), index.items(), strict=True):
+        assert structure is index.structure(group)
+        assert structure.ids == set(partition.members(group).tolist())
+        assert all(inside[v][0] <= point <= inside[v][1] for v in structure.ids)
+    assert sum(len(structure.ids) for _, structure in index.items()) == len(inside)
+    for x in {0, 7, *points, *(p - 1 for p in points if p > -(2**63))}:
+        place = bisect_right(points, x)
+        below, above = index.around(x)
+        names = groups.group.tolist()
+        assert below == (names[place - 1] if place else None)
+        assert above == (names[place] if place < len(points) else None)
+
+
+@fewer
+@given(st.sampled_from(list(PARTITIONS)), steps(), st.integers(0, 4))
+def test_histories(name: str, history: list[Step], late: int) -> None:
+    """The index is there from the beginning, or is made of a partition that is in use."""
+    partition, inside = PARTITIONS[name](), {}
+    for kind, some in history[:late]:
+        put(partition, inside, kind, some)
+    index = StabbingSetIndex(partition, Strict)
+    in_step(index, partition, inside)
+    for kind, some in history[late:]:
+        put(partition, inside, kind, some)
+        in_step(index, partition, inside)
+
+
+@partitions
+@pytest.mark.parametrize("most", [1, 9])
+@pytest.mark.parametrize("name", ["disjoint", "chain", "at a boundary", "losing points", "any 0"])
+def test_adversaries(made, most: int, name: str) -> None:
+    partition, inside = made(), {}
+    index = StabbingSetIndex(partition, Strict)
+    for kind, some in batches(HISTORIES[name], most):
+        put(partition, inside, kind, some)
+        in_step(index, partition, inside)
+
+
+@partitions
+def test_one_that_comes_or_goes_is_added_or_taken(made) -> None:
+    """No structure is made for it, but for a group of its own."""
+    partition = made()
+    ends = {v: (100 * (v % 5) + v % 3, 100 * (v % 5) + 10 + v % 4) for v in range(50)}
+    partition.build(list(ends), [e[0] for e in ends.values()], [e[1] for e in ends.values()])
+    index = StabbingSetIndex(partition, Strict)
+    structures = [structure for _, structure in index.items()]
+    assert index.made == 5
+    for v in range(50, 90):
+        put(partition, ends, "insert", {v: (100 * (v % 5), 100 * (v % 5) + 50)})
+        in_step(index, partition, ends)
+    put(partition, ends, "insert", {v: (100 * (v % 5), 100 * (v % 5) + 50) for v in range(90, 120)})
+    put(partition, ends, "delete", {v: (0, 0) for v in range(70, 120)})
+    for v in range(50, 70):
+        put(partition, ends, "delete", {v: (0, 0)})
+        in_step(index, partition, ends)
+    assert index.made == 5
+    assert [structure for _, structure in index.items()] == structures
+    put(partition, ends, "insert", {200: (50, 60)})
+    assert index.made <= 6 + (5 if isinstance(partition, LazyPartition) else 0)
+    in_step(index, partition, ends)
+
+
+def test_structures_made_by_a_reconstruction_are_those_of_groups_that_changed() -> None:
+    partition = RefinedPartition(0.1)
+    partition.build(range(100), [10 * v for v in range(100)], [10 * v + 5 for v in range(100)])
+    index = StabbingSetIndex(partition, Strict)
+    ids = range(100, 111)
+    partition.insert(ids, [10 * v + 10 for v in ids], [10 * v + 10 for v in ids])
+    assert partition.reconstructions == 1
+    assert index.made <= 100 + 11
+    partition.delete([5])
+    assert index.made <= 100 + 11
+
+
+def test_members_are_given_in_order_of_left_ends() -> None:
+    partition = RefinedPartition()
+    partition.build([3, 1, 2, 0], [4, 2, 3, 1], [9, 9, 9, 9])
+    index = StabbingSetIndex(partition, Strict)
+    assert [structure.given for _, structure in index.items()] == [[0, 1, 2, 3]]
+
+
+def test_no_group() -> None:
+    index = StabbingSetIndex(RefinedPartition(), Strict)
+    assert len(index) == index.made == 0
+    assert list(index.items()) == []
+    assert index.around(3) == (None, None)
+    with pytest.raises(KeyError):
+        index.structure(0)
+
+
+def test_two_indexes_of_one_partition() -> None:
+    partition, inside = Hotspots(0.3), {}
+    one, other = StabbingSetIndex(partition, Strict), StabbingSetIndex(partition, Strict)
+    for kind, some in batches(HISTORIES["any 2"], 5):
+        put(partition, inside, kind, some)
+    in_step(one, partition, inside)
+    in_step(other, partition, inside)
+    assert not {id(s) for _, s in one.items()} & {id(s) for _, s in other.items()}
+
+
+# -- subscribers that fail -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("partition", [RefinedPartition(), LazyPartition(), Hotspots(0.5)])
+def test_who_raises_does_not_harm_others(partition: Partition) -> None:
+    """The batch is done, all others are told once, and then the exception comes out."""
+    index = StabbingSetIndex(partition, Strict)
+    calls = []
+
+    def fail(changes: Changes) -> None:
+        calls.append(len(changes.what))
+        raise OSError("no room")
+
+    partition.subscribe(fail)
+    for first in range(0, 600, 200):
+        ids = range(first, first + 200)
+        with pytest.raises(OSError, match="no room"):
+            partition.insert(ids, [10 * v for v in ids], [10 * v + 5 for v in ids])
+        assert len(partition) == first + 200
+    with pytest.raises(OSError, match="no room"):
+        partition.delete(range(0, 600, 2))
+    partition.unsubscribe(fail)
+    partition.delete([1])
+    assert len(calls) >= 4 and len(partition) == 299
+    for group in partition.groups().group.tolist():
+        assert index.structure(group).ids == set(partition.members(group).tolist())
+
+
+def test_a_structure_that_raises_is_made_anew() -> None:
+    class Fails(Strict):
+        def add(self, ids: np.ndarray) -> None:
+            raise OSError("no room")
+
+    partition = RefinedPartition()
+    partition.insert([0], [0], [9])
+    index = StabbingSetIndex(partition, Fails)
+    with pytest.raises(OSError, match="no room"):
+        partition.insert([1], [0], [9])
+    partition.delete([0])
+    assert [structure.ids for _, structure in index.items()] == [{1}]
+    index.close()
+    partition.delete([1])
+    assert len(index) == 1
+
+
+def test_a_subscriber_cannot_change_the_partition() -> None:
+    partition = RefinedPartition()
+    partition.subscribe(lambda changes: partition.insert([7], [1], [2]))
+    with pytest.raises(RuntimeError, match="cannot be changed by those who are told"):
+        partition.insert([1], [1], [2])
+    assert partition.ids().tolist() == [1]
