@@ -22,14 +22,20 @@ help: ## list the targets
 demo: $(READY) ## a million standing queries, a stream of events, queries that come and go
 	@$(BIN)/limen demo
 
-test: $(READY) ## all tests: compiled, then the kernels' again as plain Python
-	@$(BIN)/python -m pytest
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/indexes tests/borders tests/engine
+# Tests on Spark wait a good part of their time, so the others run beside them.
+ON_SPARK := tests/spark tests/cli
+
+test: $(READY) ## all tests: those on Spark, and beside them the others, compiled and then as plain Python
+	@$(BIN)/python -m pytest $(ON_SPARK) > .venv/on-spark.txt 2>&1 & on_spark=$$!; failed=0; \
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(ON_SPARK)) || failed=1; \
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels tests/indexes tests/borders tests/partitions tests/engine || failed=1; \
+	echo "waiting for the tests on Spark"; \
+	wait $$on_spark || failed=1; cat .venv/on-spark.txt; exit $$failed
 
 bench: $(READY) ## every benchmark against its rivals (about 30 minutes; QUICK=1 for a short run)
-	@for name in stab growth update catalog spark-match crossings; do $(BIN)/limen bench $$name $(if $(QUICK),--quick) || exit 1; done
+	@for name in stab growth update catalog partitions archive spark-match crossings; do $(BIN)/limen bench $$name $(if $(QUICK),--quick) || exit 1; done
 
-reproduce: $(READY) ## the papers' claims, measured: out/reproduce (about 22 minutes; QUICK=1 for a short run)
+reproduce: $(READY) ## the papers' claims, measured: out/reproduce (about 35 minutes; QUICK=1 for a short run)
 	@$(BIN)/limen reproduce $(if $(QUICK),--quick,--full)
 
 lint: $(READY) ## ruff and mypy

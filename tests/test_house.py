@@ -25,25 +25,40 @@ MAY_IMPORT = {
     "kernels": set(),
     "indexes": {"kernels", "model"},
     "borders": {"indexes", "kernels"},
-    "engine": {"borders", "catalog", "indexes", "kernels", "model"},
-    "plotting": {"engine", "indexes", "kernels", "model"},
-    "catalog": {"model"},
-    "spark": {"borders", "catalog", "engine", "indexes", "kernels", "model"},
-    "reproduce": {"plotting"},
-    "cli": {
+    "partitions": {"indexes", "kernels", "model"},
+    "engine": {"borders", "catalog", "indexes", "kernels", "model", "partitions"},
+    "plotting": {"archive", "engine", "indexes", "kernels", "model", "partitions"},
+    "delta": set(),
+    "catalog": {"delta", "model"},
+    "archive": {"delta", "model"},
+    "spark": {
+        "archive",
         "borders",
         "catalog",
+        "engine",
+        "indexes",
+        "kernels",
+        "model",
+        "partitions",
+    },
+    "reproduce": {"plotting"},
+    "cli": {
+        "archive",
+        "borders",
+        "catalog",
+        "delta",
         "plotting",
         "engine",
         "indexes",
         "kernels",
         "model",
+        "partitions",
         "reproduce",
         "spark",
         "testing",
     },
     "testing": {"model"},
-    "": {"catalog", "engine", "model", "spark"},
+    "": {"archive", "catalog", "engine", "model", "spark"},
 }
 SPARK = {"spark", "pipeline", "testing"}
 
@@ -91,6 +106,7 @@ def test_docstring_examples(name: str) -> None:
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
 def test_examples_in_documents(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "docs" / "examples")

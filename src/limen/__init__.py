@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from limen import spark
+    from limen.archive import Archive
     from limen.catalog import Catalog
     from limen.engine import (
         Crossed,
         Crosser,
+        HotspotTracker,
         Matched,
         Matcher,
         QuarantineWarning,
         crossings,
+        hotspots,
         match,
     )
     from limen.model import EventError, LimenError, Query, QueryError, QuerySet, Range
@@ -22,10 +25,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Archive",
     "Catalog",
     "Crossed",
     "Crosser",
     "EventError",
+    "HotspotTracker",
     "LimenError",
     "Matched",
     "Matcher",
@@ -35,6 +40,7 @@ __all__ = [
     "QuerySet",
     "Range",
     "crossings",
+    "hotspots",
     "match",
     "spark",
 ]
@@ -42,10 +48,12 @@ __all__ = [
 _ENGINE = {
     "Crossed",
     "Crosser",
+    "HotspotTracker",
     "Matched",
     "Matcher",
     "QuarantineWarning",
     "crossings",
+    "hotspots",
     "match",
 }
 
@@ -56,7 +64,9 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'limen' has no attribute {name!r}")
     if name == "spark":
         return import_module("limen.spark")
-    home = "catalog" if name == "Catalog" else "engine" if name in _ENGINE else "model"
+    home = (
+        name.lower() if name in ("Archive", "Catalog") else "engine" if name in _ENGINE else "model"
+    )
     found = getattr(import_module(f"limen.{home}"), name)
     globals()[name] = found
     return found

@@ -129,7 +129,7 @@ def test_a_declaration_just_after_a_commit_is_not_overwritten(catalog, monkeypat
             monkeypatch.undo()
             other.declare({"other": "string"})
 
-    monkeypatch.setattr("limen.catalog.table._to_disk", declared_by_another)
+    monkeypatch.setattr("limen.delta.commits.to_disk", declared_by_another)
     catalog.add({"q": "n = 1"})
     catalog.declare({"mine": "bool"})
     for handle in (catalog, Catalog.open(catalog.path)):

@@ -12,9 +12,7 @@ rewrite). After COMPACT_AFTER commits the writer folds all records into one file
 from __future__ import annotations
 
 import math
-import os
 import random
-import re
 import threading
 import time
 import zlib
@@ -33,6 +31,7 @@ from limen.catalog.errors import CatalogError, ConflictError
 from limen.catalog.receipts import Changes, Entry, Event, Receipt
 from limen.catalog.records import MOMENT, Layout
 from limen.catalog.table import CommitFailedError, Table
+from limen.delta.disk import folder_of
 from limen.model import LimenError, QueryError, QuerySet, attribute_type, describe, type_name
 
 COMPACT_AFTER = 100  # data files
@@ -76,7 +75,10 @@ class Catalog:
         `attributes`: what queries may name, with types. On an existing catalog they must have the
         types it knows; new ones are declared. `ids` ("string" or "int64") matters when it is made.
         """
-        folder = _folder(path)
+        try:
+            folder = folder_of(path, "a catalog")
+        except ValueError as error:
+            raise CatalogError(str(error)) from None
         given = None if attributes is None else _attributes(attributes)
         # what else is there, before looking for commits: another process may be making it
         taken = given is not None and _taken(folder)
@@ -614,21 +616,6 @@ def _least(one: int | None, other: int | None) -> int | None:
 def _now() -> int:
     """Microseconds since 1970."""
     return time.time_ns() // 1000
-
-
-def _folder(path: str | Path) -> Path:
-    if "://" in str(path):
-        raise CatalogError(
-            f"{path}: a catalog is a folder in a file system that the driver and all workers see, "
-            "not an address"
-        )
-    folder = os.path.abspath(Path(path).expanduser())
-    if re.search(r"%[0-9A-Fa-f]{2}|\\|[\x00-\x1f]", folder):  # deltalake reads them as an address
-        raise CatalogError(
-            f"{folder!r}: the name of a catalog has no backslash, no control character and no % before "
-            "two hexadecimal digits"
-        )
-    return Path(folder)
 
 
 def _taken(folder: Path) -> bool:

@@ -9,7 +9,6 @@ and the commit are on disk before a receipt is given.
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 import uuid
@@ -22,13 +21,15 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
+from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from limen.catalog import log
 from limen.catalog.errors import CatalogError
 from limen.catalog.records import Layout, at_version, said
+from limen.delta.commits import commit, properties
+from limen.delta.disk import is_forked, plain, to_disk
 from limen.model import attribute_type, type_name
 
 FORMAT = 1
@@ -69,12 +70,12 @@ class Table:
                     "delta.checkpointInterval": str(CHECKPOINT_EVERY),
                     "delta.enableExpiredLogCleanup": "false",
                 },
-                commit_properties=_properties({"kind": "create", "live": 0}),
+                commit_properties=properties({"kind": "create", "live": 0}),
                 raise_if_key_not_exists=False,
             )
         except (DeltaError, OSError) as error:
             if not log.begun(path):
-                said = _plain(error)
+                said = plain(error)
                 raise CatalogError(f"{path}: no catalog can be made there: {said}") from None
         return cls.open(path)
 
@@ -120,8 +121,8 @@ class Table:
         name = f"{uuid.uuid4()}-{zlib.crc32(data):08x}.parquet"
         with _writing(self.path):
             (self.path / name).write_bytes(data)
-            _to_disk(self.path / name)
-            _to_disk(self.path)
+            to_disk(self.path / name)
+            to_disk(self.path)
         return name
 
     def read(self, file: str, version: int) -> pa.Table:
@@ -131,13 +132,14 @@ class Table:
             expected = CHECKSUM.search(path.name)  # none if another program has rewritten the file
             if expected and zlib.crc32(data) != int(expected[1], 16):
                 raise OSError("its checksum is another")
-            records = pq.read_table(pa.BufferReader(data))
+            # without Arrow's threads: a process that ends while they start is aborted
+            records = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         except FileNotFoundError:
             raise CatalogError(
                 f"{path} is gone: version {version} of the catalog is no longer kept"
             ) from None
         except (OSError, pa.ArrowException) as error:
-            raise CatalogError(f"{path}: the catalog is damaged: {_plain(error)}") from None
+            raise CatalogError(f"{path}: the catalog is damaged: {plain(error)}") from None
         return at_version(records, version)
 
     def commit(
@@ -164,28 +166,9 @@ class Table:
             RemoveAction(name, False, now, None, {PARTITION: str(at)}) for name, at in drops
         ]
         with _writing(self.path):
-            try:
-                self._append(actions, info)
-            except CommitFailedError:
-                raise
-            except (DeltaError, OSError):  # perhaps of what comes after the commit: a checkpoint
-                commit = log.read_commit(self.path, version)
-                if commit is None or set(commit.files) != {quote(name) for name in adds}:
-                    raise
-            _to_disk(log.commit_file(self.path, version))
-            _to_disk(self.path / log.FOLDER)
+            commit(self.path, self._delta, actions, [PARTITION], info)
         self.refresh()
         return version
-
-    def _append(self, actions: list[AddAction | RemoveAction], info: dict[str, Any]) -> None:
-        self._delta.create_write_transaction(
-            actions,
-            "append",
-            self._delta.schema(),
-            [PARTITION],
-            commit_properties=_properties(info),
-            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
-        )
 
     def declare(self, layout: Layout) -> None:
         """Take in more attributes. Two commits; what is left between them by a crash does no harm."""
@@ -197,12 +180,12 @@ class Table:
             if more:
                 self._delta.alter.add_columns(
                     Schema.from_arrow(pa.schema(more)).fields,
-                    commit_properties=_properties({"kind": "declare"}),
+                    commit_properties=properties({"kind": "declare"}),
                 )
             self._delta.alter.set_table_properties(
                 _configuration(layout),
                 raise_if_not_exists=False,
-                commit_properties=_properties({"kind": "declare"}),
+                commit_properties=properties({"kind": "declare"}),
             )
         self.refresh()
 
@@ -224,14 +207,8 @@ class Table:
         return len(deleted)
 
 
-_process: int | None = None
-
-
 def _check_process() -> None:
-    """deltalake has threads, which a fork does not take along."""
-    global _process
-    _process = _process or os.getpid()
-    if _process != os.getpid():
+    if is_forked():
         raise CatalogError(
             "a catalog was in use before this process was forked, so it cannot be used here: start "
             "processes by spawn or forkserver"
@@ -245,7 +222,7 @@ def _delta(path: Path, version: int | None = None) -> DeltaTable:
     except TableNotFoundError:
         raise CatalogError(f"{path}: the catalog is damaged: its Delta log is incomplete") from None
     except DeltaError as error:
-        raise CatalogError(f"{path}: the catalog is damaged: {_plain(error)}") from None
+        raise CatalogError(f"{path}: the catalog is damaged: {plain(error)}") from None
 
 
 @contextmanager
@@ -255,13 +232,7 @@ def _writing(path: Path) -> Iterator[None]:
     except CommitFailedError:
         raise
     except (DeltaError, OSError) as error:
-        raise CatalogError(f"{path} cannot be written: {_plain(error)}") from None
-
-
-def _plain(error: Exception) -> str:
-    """On one line, without the colours and the stack that deltalake's errors bring along."""
-    text = re.split(r"\n\s+0: ", str(error))[0]
-    return " ".join(re.sub(r"\x1b\[\d+m|↳", "", text).split())[:300]
+        raise CatalogError(f"{path} cannot be written: {plain(error)}") from None
 
 
 def _meta(path: Path, delta: DeltaTable) -> Meta:
@@ -290,18 +261,6 @@ def _meta(path: Path, delta: DeltaTable) -> Meta:
 def _configuration(layout: Layout) -> dict[str, str]:
     named = [[name, type_name(kind)] for name, kind in layout.attributes.items()]
     return {"limen.id_type": type_name(layout.id_type), "limen.attributes": json.dumps(named)}
-
-
-def _properties(info: dict[str, Any]) -> CommitProperties:
-    return CommitProperties(custom_metadata={log.INFO: info}, max_commit_retries=0)
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 __all__ = ["CommitFailedError", "Meta", "Table"]

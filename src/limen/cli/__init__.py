@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from limen.cli import bench, demo, demo_geofence, doctor, match, plot, queries, reproduce
+from limen.cli import archive, bench, demo, demo_geofence, doctor, match, plot, queries, reproduce
 
 
 class Sentences(TyperGroup):
@@ -52,6 +52,7 @@ demo.demos.command()(demo_geofence.geofence)
 app.add_typer(demo.demos, name="demo")
 app.add_typer(plot.plots, name="plot")
 app.add_typer(queries.queries, name="queries")
+app.add_typer(archive.archives, name="archive")
 
 
 def _print_version(asked: bool) -> None:

@@ -11,18 +11,37 @@ from typing import TYPE_CHECKING, Any
 # first would find it here in the function's place.
 from limen.spark.crossings import crossings
 from limen.spark.match import match, quarantine
+from limen.spark.read_archive import read_archive
 from limen.spark.session import session
 from limen.spark.state import entities, inside
+from limen.spark.window_join import window_join
 
 if TYPE_CHECKING:
+    from limen.spark.archive_writer import archive_sink
     from limen.spark.delta_sink import write_delta
 
-__all__ = ["crossings", "entities", "inside", "match", "quarantine", "session", "write_delta"]
+__all__ = [
+    "archive_sink",
+    "crossings",
+    "entities",
+    "inside",
+    "match",
+    "quarantine",
+    "read_archive",
+    "session",
+    "window_join",
+    "write_delta",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "write_delta":
-        raise AttributeError(f"module 'limen.spark' has no attribute {name!r}")
-    from limen.spark.delta_sink import write_delta  # defines subclasses of PySpark's classes
+    """The sinks define subclasses of PySpark's classes."""
+    if name == "write_delta":
+        from limen.spark.delta_sink import write_delta
 
-    return write_delta
+        return write_delta
+    if name == "archive_sink":
+        from limen.spark.archive_writer import archive_sink
+
+        return archive_sink
+    raise AttributeError(f"module 'limen.spark' has no attribute {name!r}")

@@ -1,1 +1,1 @@
-"""For tests, yours too: a brute-force oracle, Hypothesis strategies, a seeded market feed."""
+"""For tests, yours too: a brute-force oracle, Hypothesis strategies, seeded feeds."""

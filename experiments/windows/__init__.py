@@ -1,0 +1,1 @@
+"""Indexing the Results of Sliding Window Queries (Golab, Prahladka and Özsu)"""

@@ -1,0 +1,382 @@
+"""A snapshot of an archive: one version, whole, whatever is written meanwhile.
+
+A probe asks the directory (`DataFile.groups_of`, of every file) which row groups have the key and reads
+these and nothing else. Files are read by a few threads, since most of the work is outside of Python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from limen.archive import files
+from limen.archive.errors import ArchiveError
+from limen.archive.files import DataFile
+from limen.archive.layouts import Cell, Layout
+from limen.archive.shape import Duration, Key, Mask, Moment, Shape, as_duration
+from limen.archive.state import Invalid, State, alive
+
+SLICE_ROWS = 200_000  # of a scan in order of the key, about
+Times = tuple[Moment | None, Moment | None]
+ORDERS = ("key", "generated", "expires")
+WORKERS = min(8, os.cpu_count() or 1)
+
+
+class SubIndex(NamedTuple):
+    """What `info` tells of one."""
+
+    row: int
+    column: int
+    rows: int  # of results, those that have gone but lie there included
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    path: Path
+    version: int
+    shape: Shape
+    state: State
+    invalid: Invalid
+    files: Sequence[DataFile]
+    shorter: int = 0  # by how much all windows are
+    sizes: tuple[tuple[str, int], ...] = ()  # windows of another size, by their timestamps
+
+    @property
+    def layout(self) -> Layout:
+        return self.state.layout
+
+    @property
+    def time(self) -> Moment | None:
+        """That of the last update; None before the first."""
+        return (
+            None if self.state.origin is None else self.shape.time_of(self.state.time(self.shape))
+        )
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def probe(
+        self,
+        key: Any = None,
+        *,
+        between: tuple[Any, Any] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """The results of a key, of any of a list of keys, or with keys between two, both included.
+
+        In order of key and expiration.
+        """
+        if (key is None) == (between is None):
+            raise ArchiveError("a probe is for a key, for a list of keys, or between two")
+        if between is not None:
+            ranges = [(self.shape.key_of(between[0]), self.shape.key_of(between[1]))]
+        else:
+            if isinstance(key, (pa.Array, pa.ChunkedArray)):
+                key = key.to_pylist()
+            keys = key if isinstance(key, (list, tuple, set, np.ndarray)) else [key]
+            ranges = [(k, k) for k in sorted({self.shape.key_of(k, nearest=True) for k in keys})]
+        wanted = self._columns(columns)
+        found = self._gather(ranges, self._needed(wanted))
+        return self._ordered(found, ORDERS[0]).select(wanted)
+
+    def scan(self, order: str | None = None, *, columns: Sequence[str] | None = None) -> pa.Table:
+        """All results; `order`: "key", "generated" or "expires", or as they lie."""
+        if order not in (None, *ORDERS):
+            raise ArchiveError(f"order={order!r}: a scan is in order of {', '.join(ORDERS)}")
+        wanted = self._columns(columns)
+        found = self._gather(None, self._needed(wanted))
+        return (found if order is None else self._ordered(found, order)).select(wanted)
+
+    def scan_batches(self, *, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """All results in order of the key, a part at a time: more than memory holds can be read so."""
+        wanted = self._columns(columns)
+        needed = self._needed(wanted)
+        starts = sorted({first for file in self.files for first in file.firsts})
+        if not starts:
+            return
+        rows = sum(file.rows for file in self.files)
+        parts = min(len(starts), max(1, rows // SLICE_ROWS))
+        cuts = [starts[i * len(starts) // parts] for i in range(parts)]
+        last = max(file.lasts[-1] for file in self.files)
+        for i, low in enumerate(cuts):
+            high, inside = (cuts[i + 1], False) if i + 1 < parts else (last, True)
+            found = self._gather([(low, high)], needed)
+            if not inside:  # the next part begins with it
+                keys = self.shape.keys_of(found.column(self.shape.key))
+                found = found.filter(pc.less(keys, pa.scalar(high, keys.type)))
+            if len(found):
+                yield self._ordered(found, ORDERS[0]).select(wanted)
+
+    def window(self, size: Duration | Mapping[str, Duration]) -> Snapshot:
+        """The same results for a query with shorter windows (section 3.4).
+
+        A size: all windows are shortened by as much as the archive's. Sizes by name: each window has its
+        own; unless all are shortened alike, the archive must keep their timestamps (`stamps`).
+        """
+        if self.shape.count_based:
+            raise ArchiveError("windows of a number of rows cannot be shortened by time")
+        timed = self.shape.in_timestamps
+        if not isinstance(size, Mapping):
+            asked = as_duration(size, timed, "window")
+            if asked > self.shape.window:
+                raise ArchiveError(
+                    f"window={size}: the archive's is {self.shape.length(self.shape.window)}"
+                )
+            return replace(self, shorter=self.shape.window - asked, sizes=())
+        sizes = {}
+        for who, length in size.items():
+            side = self.shape.stamps.get(who)
+            if side is None:
+                known = ", ".join(self.shape.stamps) or "none"
+                raise ArchiveError(
+                    f"the archive keeps no timestamps of a window {who!r}; it does of: {known}"
+                )
+            asked = as_duration(length, timed, f"window {who!r}")
+            if asked > side.size:
+                raise ArchiveError(f"window {who!r}: {length} is more than its size in the archive")
+            sizes[who] = asked
+        return replace(self, shorter=0, sizes=tuple(sorted(sizes.items())))
+
+    def where(
+        self,
+        key: Any = None,
+        between: tuple[Any, Any] | None = None,
+        generated: Times | None = None,
+        expires: Times | None = None,
+        quote: str = '"',
+    ) -> str:
+        """What is alive, as SQL: for readers of the table that do not know this library.
+
+        With the conditions of `named`, if said. `quote`: what names are put into.
+        """
+        shape, parts = self.shape, self._asked(key, between, generated, expires, quote)
+        if self.state.origin is None:
+            return "false"
+
+        def name(column: str) -> str:
+            return _name(column, quote)
+
+        if shape.count_based:
+            for who, side in shape.counts.items():
+                parts.append(f"{name(side.column)} > {self.state.counts[who] - side.size}")
+        else:
+            parts.append(f"{name(shape.expires)} > {self._literal(self._horizon())}")
+        now = self.state.time(shape)
+        for who, size in self.sizes:
+            parts.append(f"{name(shape.stamps[who].column)} > {self._literal(now - size)}")
+        for until in np.unique(self.invalid.until).tolist():
+            keys = self.invalid.keys.filter(pa.array(self.invalid.until == until)).to_pylist()
+            listed = ", ".join(_quoted(k) for k in keys)
+            past = f"{name(shape.generated)} <= {self._literal(until)}"
+            parts.append(f"NOT ({name(shape.key)} IN ({listed}) AND {past})")
+        return " AND ".join(parts)
+
+    def _asked(
+        self,
+        key: Any,
+        between: tuple[Any, Any] | None,
+        generated: Times | None,
+        expires: Times | None,
+        quote: str,
+    ) -> list[str]:
+        shape, parts = self.shape, []
+        if key is not None:
+            found = shape.key_of(key, nearest=True)
+            told = found if isinstance(found, float) else key
+            parts.append(f"{_name(shape.key, quote)} = {_quoted(told)}")
+        if between is not None:
+            for sign, limit in zip((">=", "<="), between, strict=True):
+                shape.key_of(limit)
+                parts.append(f"{_name(shape.key, quote)} {sign} {_quoted(limit)}")
+        for column, asked in ((shape.generated, generated), (shape.expires, expires)):
+            for sign, moment in zip((">=", "<="), asked or (None, None), strict=True):
+                if moment is not None:
+                    at = self._literal(shape.moment(moment, column))
+                    parts.append(f"{_name(column, quote)} {sign} {at}")
+        return parts
+
+    def _literal(self, moment: int) -> str:
+        if not self.shape.in_timestamps:
+            return str(moment)
+        return _quoted(self.shape.time_of(moment))
+
+    def sub_indices(self) -> list[SubIndex]:
+        """All of them, row by row."""
+        grid: dict[Cell, list[DataFile]] = {}
+        for file in self.files:
+            grid.setdefault(file.cell, []).append(file)
+        found = []
+        for row in range(self.layout.rows):
+            for column in range(self.layout.columns):
+                here = grid.get((row, column), [])
+                size = sum(file.size for file in here)
+                found.append(SubIndex(row, column, sum(f.rows for f in here), len(here), size))
+        return found
+
+    def named(
+        self,
+        key: Any = None,
+        between: tuple[Any, Any] | None = None,
+        generated: Times | None = None,
+        expires: Times | None = None,
+    ) -> list[DataFile]:
+        """The files that can have results with these keys and times."""
+        low: Key | None = None
+        high: Key | None = None
+        if key is not None:
+            low = high = self.shape.key_of(key, nearest=True)
+        elif between is not None:
+            low, high = (self.shape.key_of(k) for k in between)
+        found = [file for file in self.files if not self._is_over(file)]
+        if low is not None and high is not None:
+            found = [file for file in found if len(file.groups_of(low, high))]
+        for name, asked in (("generated", generated), ("expires", expires)):
+            for at, limit in enumerate(asked or ()):
+                if limit is not None:
+                    moment = self.shape.moment(limit, name)
+                    found = [
+                        file
+                        for file in found
+                        if (
+                            getattr(file, name)[1] >= moment
+                            if at == 0
+                            else getattr(file, name)[0] <= moment
+                        )
+                    ]
+        return found
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _horizon(self) -> int:
+        return self.state.time(self.shape) + self.shorter
+
+    def _is_over(self, file: DataFile) -> bool:
+        """Has all of the file expired?"""
+        return not self.shape.count_based and file.expires[1] <= self._horizon()
+
+    def _columns(self, columns: Sequence[str] | None) -> list[str]:
+        names = list(self.shape.schema.names)
+        for name in columns or ():
+            if name not in names:
+                raise ArchiveError(
+                    f"there is no column {name!r}; the archive has {', '.join(names)}"
+                )
+        return names if columns is None else list(columns)
+
+    def _needed(self, wanted: list[str]) -> list[str]:
+        """The columns to read: those to sort and to filter by too."""
+        shape = self.shape
+        more = {
+            shape.key,
+            shape.generated,
+            shape.expires,
+            *(s.column for s in shape.counts.values()),
+        }
+        more |= {shape.stamps[who].column for who, _ in self.sizes}
+        return [name for name in shape.schema.names if name in more or name in wanted]
+
+    def _gather(self, ranges: list[tuple[Key, Key]] | None, columns: list[str]) -> pa.Table:
+        """The live results with keys in these ranges, file by file."""
+        schema = pa.schema([self.shape.schema.field(name) for name in columns])
+        if self.state.origin is None:
+            return schema.empty_table()
+        jobs: list[tuple[DataFile, range | None, tuple[Key, Key] | None]] = []
+        for file in self.files:
+            if self._is_over(file):
+                continue
+            if ranges is None:
+                jobs.append((file, None, None))
+                continue
+            for low, high in ranges:
+                groups = file.groups_of(low, high)
+                if len(groups):
+                    jobs.append((file, groups, (low, high)))
+        if len(jobs) == 1:
+            parts = [self._read(jobs[0], columns)]
+        else:
+            shares = [jobs[i::WORKERS] for i in range(WORKERS)]
+            done = _readers().map(lambda share: [self._read(j, columns) for j in share], shares)
+            parts = [part for share in done for part in share]
+        return files.joined([part for part in parts if len(part)], schema)
+
+    def _read(
+        self, job: tuple[DataFile, range | None, tuple[Key, Key] | None], columns: list[str]
+    ) -> pa.Table:
+        file, groups, keys = job
+        names = None if len(columns) == len(self.shape.schema) else columns
+        rows = files.read(self.path, file, groups, names)
+        if keys is not None and groups is not None:
+            low, high = keys
+            if file.firsts[groups[0]] < low or file.lasts[groups[-1]] > high:  # type: ignore[operator]
+                rows = _between(rows, self.shape.keys_of(rows.column(self.shape.key)), low, high)
+        keep = self._alive(file, rows)
+        return rows if keep is None else rows.filter(pa.array(keep))
+
+    def _alive(self, file: DataFile, rows: pa.Table) -> Mask | None:
+        shape = self.shape
+        if not (shape.count_based or self.sizes or len(self.invalid)):
+            if file.expires[0] > self._horizon():
+                return None
+            soon = shape.numbers(rows, shape.expires) > self._horizon()
+            return None if soon.all() else soon
+        keep = alive(rows, shape, self.state, self.invalid)
+        keep = np.ones(len(rows), np.bool_) if keep is None else keep
+        if self.shorter:
+            keep &= shape.numbers(rows, shape.expires) > self._horizon()
+        for who, size in self.sizes:
+            keep &= shape.numbers(rows, shape.stamps[who].column) > self.state.time(shape) - size
+        return keep
+
+    def _ordered(self, table: pa.Table, order: str) -> pa.Table:
+        name = getattr(self.shape, order)
+        if order == ORDERS[0]:
+            return files.in_order(table, self.shape)
+        sorting = [(name, "ascending"), (self.shape.key, "ascending")]
+        slim = table.select([name, self.shape.key])
+        return files.roomy(table).take(pc.sort_indices(slim, sorting))
+
+
+def _between(rows: pa.Table, keys: pa.Array, low: Key, high: Key) -> pa.Table:
+    """The rows with keys from low to high; they are in order."""
+    if pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type):
+        inside = pc.and_(pc.greater_equal(keys, low), pc.less_equal(keys, high))
+        return rows.filter(inside)
+    values = keys.to_numpy()
+    begin = int(np.searchsorted(values, low, "left"))
+    end = int(np.searchsorted(values, high, "right"))
+    return rows.slice(begin, end - begin)
+
+
+@cache
+def _readers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(WORKERS, "limen-archive")
+
+
+def _name(column: str, quote: str) -> str:
+    return quote + column.replace(quote, quote * 2) + quote
+
+
+def _quoted(key: Any) -> str:
+    """A key as a literal of SQL."""
+    if isinstance(key, bool) or not isinstance(key, (int, float, str, date)):
+        key = key.item() if isinstance(key, np.generic) else key
+    if isinstance(key, datetime):
+        return f"'{key}'"  # not as a TIMESTAMP, which in DuckDB is without a zone
+    if isinstance(key, date):
+        return f"DATE '{key}'"
+    if isinstance(key, str):
+        return "'" + key.replace("'", "''") + "'"
+    if isinstance(key, float):
+        return f"CAST('{key!r}' AS DOUBLE)"
+    return str(key)

@@ -1,0 +1,459 @@
+"""What an archive's columns mean, and which results it takes.
+
+Times are integers in a unit of the user's, or timestamps with a zone; inside they are int64 (microseconds
+for timestamps). A result is alive from its generation until its expiration, which counts no more: at time
+t those with `expires` > t are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from limen.archive.errors import ArchiveError
+from limen.model import lossless, type_name
+
+I64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+MOMENT = pa.timestamp("us", tz="UTC")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ROW, COLUMN = "generation_partition", "expiration_partition"
+FARTHEST = 2**62  # times and windows lie within it, so that their sums are int64
+
+Moment = int | datetime
+Duration = int | timedelta
+Key = int | float | str  # as it is compared: dates and timestamps are integers
+
+
+class Side(NamedTuple):
+    """A window that results come from: the column with the time or place of its row, and its size."""
+
+    column: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    schema: pa.Schema  # as it is stored
+    key: str
+    generated: str
+    expires: str
+    window: int
+    every: int
+    stamps: dict[str, Side] = field(
+        default_factory=dict
+    )  # windows of time, each to be shortened alone
+    counts: dict[str, Side] = field(default_factory=dict)  # windows of a number of rows
+
+    @property
+    def steps(self) -> int:
+        """Updates until the window has rolled over."""
+        return self.window // self.every
+
+    @property
+    def count_based(self) -> bool:
+        return bool(self.counts)
+
+    @property
+    def in_timestamps(self) -> bool:
+        return bool(pt.is_timestamp(self.schema.field(self.generated).type))
+
+    def moment(self, value: Moment, what: str = "time") -> int:
+        return as_moment(value, self.in_timestamps, what)
+
+    def time_of(self, moment: int) -> Moment:
+        """For users: an integer, or a datetime."""
+        return EPOCH + timedelta(microseconds=moment) if self.in_timestamps else moment
+
+    def duration(self, value: Duration, what: str) -> int:
+        """A length of time of the user's; zero is one."""
+        nothing = timedelta(0) if self.in_timestamps else 0
+        return 0 if value == nothing else as_duration(value, self.in_timestamps, what)
+
+    def length(self, duration: int) -> Duration:
+        """For users: an integer, or a timedelta."""
+        return timedelta(microseconds=duration) if self.in_timestamps else duration
+
+    def said(self, name: str) -> Any:
+        """A parameter as the user says it."""
+        if name in ("window", "every"):
+            return self.length(getattr(self, name))
+        if name == "stamps":
+            return {who: (side.column, self.length(side.size)) for who, side in self.stamps.items()}
+        if name == "counts":
+            return {who: tuple(side) for who, side in self.counts.items()}
+        return getattr(self, name)
+
+    def words(self, moment: int) -> str:
+        return str(self.time_of(moment))
+
+    def to_json(self) -> str:
+        facts = {
+            "key": self.key,
+            "generated": self.generated,
+            "expires": self.expires,
+            "window": self.window,
+            "every": self.every,
+            "stamps": self.stamps,
+            "counts": self.counts,
+        }
+        return json.dumps(facts)
+
+    @classmethod
+    def from_json(cls, text: str, schema: pa.Schema) -> Shape:
+        facts = json.loads(text)
+        for name in ("stamps", "counts"):
+            facts[name] = {who: Side(*side) for who, side in facts[name].items()}
+        return cls(schema, **facts)
+
+    # -- results that come in --------------------------------------------------------------------
+
+    def table_of(self, results: object) -> pa.Table:
+        """The results in the archive's columns; those of a count-based window get estimates later."""
+        found = self._arranged(results)
+        for bad, name, why in self._gaps(found):
+            if bad.any():
+                raise ArchiveError(f"result row {int(bad.argmax())}: {name} {why}")
+        return found
+
+    def _arranged(self, results: object) -> pa.Table:
+        given = as_table(results)
+        wanted = [f for f in self.schema if not (self.count_based and f.name == self.expires)]
+        names = [f.name for f in wanted]
+        if sorted(given.column_names) != sorted(names):
+            missing = [n for n in names if n not in given.column_names]
+            more = [n for n in given.column_names if n not in names]
+            twice = sorted({n for n in more + names if given.column_names.count(n) > 1})
+            said = [f"no column {', '.join(missing)}"] if missing else []
+            said += [f"a column {', '.join(more)} that it does not know"] if more else []
+            said += [f"column {', '.join(twice)} twice"] if twice else []
+            raise ArchiveError(f"the results have {' and '.join(said)}; it has {', '.join(names)}")
+        columns = [_column(given.column(f.name), f) for f in wanted]
+        at = names.index(self.key)
+        columns[at] = plus_zero(columns[at])
+        return pa.table(columns, schema=pa.schema(wanted))
+
+    def _gaps(self, table: pa.Table) -> Iterator[tuple[Mask, str, str]]:
+        """Rows without a value that they need, column by column."""
+        for name in self._required():
+            if name in table.column_names:
+                yield _flags(table.column(name).is_null()), f"column {name!r}", "is null"
+        key = table.column(self.key)
+        if pt.is_floating(key.type):
+            yield _flags(pc.fill_null(pc.is_nan(key), False)), f"the key {self.key!r}", "is NaN"
+
+    def sorted_out(self, results: object) -> tuple[pa.Table, pa.Table]:
+        """Results that some window can have, and the others with the reason why not."""
+        given = self._arranged(results)
+        why = np.zeros(len(given), np.int64)
+        reasons = [""]
+        for bad, name, told in self._gaps(given):
+            why[bad] = len(reasons)
+            reasons.append(f"{name} {told}")
+        at = np.flatnonzero(why == 0)
+        whole = given.take(pa.array(at))
+        generated, expires = (self.numbers(whole, name) for name in (self.generated, self.expires))
+        longest = self.length(self.window)
+        for wrong, told in (
+            (self._too_long(generated, expires), f"lives longer than the window, {longest}"),
+            (generated > expires, f"{self.generated} is after {self.expires}"),
+            (np.abs(generated) >= FARTHEST, f"{self.generated} is out of range"),
+        ):
+            why[at[wrong]] = len(reasons)
+            reasons.append(told)
+        good, name = why == 0, "reason" if "reason" not in given.column_names else "limen_reason"
+        said = pa.array(reasons, pa.string()).take(pa.array(why[~good]))
+        aside = given.filter(pa.array(~good)).append_column(name, said)
+        return given.filter(pa.array(good)), aside
+
+    def _required(self) -> list[str]:
+        sides = [*self.stamps.values(), *self.counts.values()]
+        return [self.key, self.generated, self.expires, *(side.column for side in sides)]
+
+    def numbers(self, table: pa.Table, column: str) -> I64:
+        """A column of times or places as int64."""
+        found: I64 = one(table.column(column)).cast(pa.int64()).to_numpy()
+        return found
+
+    def check(self, table: pa.Table, last: int | None, now: int, late: bool) -> None:
+        """Refuse results that no window of this archive can have at update `now`."""
+        generated = self.numbers(table, self.generated)
+        self._refuse(generated > now, table, f"is after the time of the update, {self.words(now)}")
+        if last is not None and not late:
+            told = f"is not after the last update, {self.words(last)}; late results need late=True"
+            self._refuse(generated <= last, table, told)
+        if self.count_based:
+            return
+        expires = self.numbers(table, self.expires)
+        self._refuse(generated > expires, table, "is after its expiration", expires)
+        longest = self.length(self.window)
+        far = self._too_long(generated, expires)
+        self._refuse(
+            far, table, f"is more than the window, {longest}, before its expiration", expires
+        )
+
+    def _too_long(self, generated: I64, expires: I64) -> Mask:
+        """Whether results live longer than the window; no sum leaves int64."""
+        early = (expires > 0) & (generated < expires - self.window)
+        return early | (expires <= 0) & (generated + self.window < expires)
+
+    def _refuse(
+        self, bad: npt.NDArray[np.bool_], table: pa.Table, why: str, expires: I64 | None = None
+    ) -> None:
+        if not bad.any():
+            return
+        row = int(bad.argmax())
+        generated = int(self.numbers(table.slice(row, 1), self.generated)[0])
+        told = "" if expires is None else f" ({self.words(int(expires[row]))})"
+        others = int(bad.sum()) - 1
+        more = f" (and {others} more)" if others else ""
+        raise ArchiveError(
+            f"result row {row}{more}: its generation, {self.words(generated)}, {why}{told}"
+        )
+
+    # -- keys ------------------------------------------------------------------------------------
+
+    @property
+    def key_type(self) -> pa.DataType:
+        return self.schema.field(self.key).type
+
+    def keys_of(self, column: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """Keys as they are compared."""
+        return plain_keys(one(column))
+
+    def key_of(self, value: Any, nearest: bool = False) -> Key:
+        """A key of the user's as it is compared; of another type it is refused.
+
+        `nearest`: the float32 that 0.1 was stored as is meant, not 0.1 itself.
+        """
+        kind = self.key_type
+        fits = (
+            isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if pt.is_integer(kind)
+            else isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if pt.is_floating(kind)
+            else isinstance(value, str)
+            if pt.is_string(kind)
+            else not isinstance(value, (int, float, str))
+        )
+        try:
+            if not fits:
+                raise pa.ArrowInvalid("")
+            if isinstance(value, np.generic):
+                value = value.item()
+            if isinstance(value, float) and math.isnan(value):
+                raise pa.ArrowInvalid("")
+            if pt.is_float32(kind) and nearest:
+                return float(np.float32(value))
+            if pt.is_floating(kind):
+                return float(value)
+            if pt.is_integer(kind):
+                return int(value)  # one that the type cannot hold is no key, but can be compared
+            found: Key = plain_keys(pa.array([value], kind))[0].as_py()
+            return found
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            raise ArchiveError(
+                f"{value!r} is not a key: {self.key!r} is {type_name(kind)} here"
+            ) from None
+
+
+def make_shape(
+    schema: pa.Schema,
+    *,
+    key: str,
+    generated: str,
+    expires: str,
+    window: Duration,
+    every: Duration,
+    stamps: Mapping[str, tuple[str, Duration]],
+    counts: Mapping[str, tuple[str, int]],
+) -> Shape:
+    """Check what a user says of a new archive."""
+    names = schema.names
+    if len(set(names)) < len(names):
+        raise ArchiveError(f"a column occurs twice: {', '.join(names)}")
+    for name in (ROW, COLUMN):
+        if name in names:
+            raise ArchiveError(f"{name} is the archive's own column; give yours another name")
+    if counts and expires in names:
+        raise ArchiveError(
+            f"{expires!r} is estimated by the archive if windows are counted; leave the column out"
+        )
+    if len({key, generated, expires}) < 3:
+        raise ArchiveError("key, generation and expiration are three columns")
+    sides = {**{k: v[0] for k, v in stamps.items()}, **{k: v[0] for k, v in counts.items()}}
+    for name in (key, generated, *sides.values(), *([] if counts else [expires])):
+        if name not in names:
+            raise ArchiveError(f"there is no column {name!r}; the results have {', '.join(names)}")
+    if not (pt.is_integer(schema.field(generated).type) or _zoned(schema.field(generated).type)):
+        raise ArchiveError(
+            f"{generated!r} is {schema.field(generated).type}: times are integers or timestamps with "
+            "a zone"
+        )
+    timed = pt.is_timestamp(schema.field(generated).type)
+    clock = MOMENT if timed else pa.int64()
+    of_time = {generated, expires, *(column for column, _ in stamps.values())}
+    fields = []
+    for one in schema:
+        kind = _stored(one.type)
+        if one.name in of_time:
+            alike = _zoned(one.type) if timed else pt.is_integer(one.type)
+            if not alike:
+                raise ArchiveError(
+                    f"{one.name!r} is {one.type} and {generated!r} is "
+                    f"{schema.field(generated).type}: all times are of one kind"
+                )
+            kind = clock
+        if one.name in {column for column, _ in counts.values()}:
+            if not pt.is_integer(one.type):
+                raise ArchiveError(f"{one.name!r} is {one.type}: places in a window are integers")
+            kind = pa.int64()
+        if one.name == key and not _is_key(kind):
+            raise ArchiveError(
+                f"the key {key!r} is {one.type}: keys are integers, floats, text, dates or timestamps"
+            )
+        fields.append(pa.field(one.name, kind))
+    if counts:
+        fields.append(pa.field(expires, clock))
+    length = as_duration(window, timed, "window")
+    step = as_duration(every, timed, "every")
+    if length % step:
+        raise ArchiveError(f"window={window} is not a whole number of updates every={every}")
+    kept = {
+        who: Side(c, as_duration(size, timed, f"window {who!r}"))
+        for who, (c, size) in stamps.items()
+    }
+    for who, side in kept.items():
+        if side.size < length:
+            raise ArchiveError(
+                f"window={window} is longer than the window {who!r}: no result outlives its shortest one"
+            )
+    counted = {}
+    for who, (column, size) in counts.items():
+        if isinstance(size, bool) or not isinstance(size, int) or not 0 < size < FARTHEST:
+            raise ArchiveError(f"window {who!r}: {size!r} is not a number of rows")
+        counted[who] = Side(column, size)
+    return Shape(pa.schema(fields), key, generated, expires, length, step, kept, counted)
+
+
+def as_moment(value: Moment, timed: bool, what: str) -> int:
+    """A time of the user's as an integer."""
+    if timed:
+        if not isinstance(value, datetime) or value.tzinfo is None:
+            raise ArchiveError(f"{what}={value!r}: a datetime with a zone is needed here")
+        return (value - EPOCH) // timedelta(microseconds=1)
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ArchiveError(f"{what}={value!r}: times are integers here")
+    if not -FARTHEST < value < FARTHEST:
+        raise ArchiveError(f"{what}={value!r} is out of range")
+    return int(value)
+
+
+def as_duration(value: Duration, timed: bool, what: str) -> int:
+    if timed:
+        if not isinstance(value, timedelta):
+            raise ArchiveError(
+                f"{what}={value!r}: a timedelta is needed, since times are timestamps"
+            )
+        value = value // timedelta(microseconds=1)
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ArchiveError(f"{what}={value!r}: an integer is needed, since times are integers")
+    if not 0 < value < FARTHEST:
+        raise ArchiveError(f"{what}={value!r} is not a length of time")
+    return int(value)
+
+
+def as_table(results: object) -> pa.Table:
+    if isinstance(results, pa.Table):
+        return results
+    try:
+        if isinstance(results, pa.RecordBatch):
+            return pa.Table.from_batches([results])
+        if isinstance(results, Mapping):
+            return pa.table(dict(results))
+        if type(results).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(results, preserve_index=False)
+        if hasattr(results, "__arrow_c_stream__"):
+            return pa.table(results)
+        if isinstance(results, list) and all(isinstance(row, Mapping) for row in results):
+            return pa.Table.from_pylist([dict(row) for row in results])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise ArchiveError(f"the results cannot be read as a table: {error}") from None
+    raise ArchiveError(f"results are a table or a frame, not a {type(results).__name__}")
+
+
+def plus_zero(keys: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """With one zero only: -0.0 equals 0.0, but not to all that compares."""
+    return pc.add(keys, pa.scalar(0, keys.type)) if pt.is_floating(keys.type) else keys
+
+
+def plain_keys(keys: pa.Array) -> pa.Array:
+    if pt.is_date32(keys.type):
+        return keys.cast(pa.int32())
+    return keys.cast(pa.int64()) if pt.is_timestamp(keys.type) else keys
+
+
+def _column(found: pa.ChunkedArray, wanted: pa.Field) -> pa.ChunkedArray:
+    if found.type == wanted.type:
+        return found
+    same = _stored(found.type) == wanted.type
+    fits = same or (_is_key(wanted.type) and lossless(found.type, wanted.type))
+    try:
+        if not (fits or pt.is_null(found.type)):
+            raise pa.ArrowInvalid("")
+        return found.cast(wanted.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise ArchiveError(
+            f"column {wanted.name!r} is {found.type} in the results and {wanted.type} in the archive"
+        ) from None
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """The type as the table has it: one spelling of texts, bytes and timestamps."""
+    if pt.is_dictionary(kind):
+        return _stored(kind.value_type)
+    if pt.is_large_string(kind) or pt.is_string_view(kind):
+        return pa.string()
+    if pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind):
+        return pa.binary()
+    if pt.is_timestamp(kind):
+        return pa.timestamp("us", tz=None if kind.tz is None else "UTC")
+    if pt.is_unsigned_integer(kind):
+        return pa.int64() if kind.bit_width >= 32 else pa.int32()
+    return kind
+
+
+def _is_key(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_integer(kind)
+        or pt.is_float32(kind)
+        or pt.is_float64(kind)
+        or pt.is_string(kind)
+        or pt.is_date32(kind)
+        or _zoned(kind)
+    )
+
+
+def _zoned(kind: pa.DataType) -> bool:
+    return bool(pt.is_timestamp(kind) and kind.tz is not None)
+
+
+def _flags(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = one(column).to_numpy(zero_copy_only=False)
+    return found
+
+
+def one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -1,0 +1,47 @@
+"""Files that are on disk when we say so, names that deltalake takes, and its errors in plain words."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+_process: int | None = None
+
+
+def to_disk(path: Path) -> None:
+    """What was written to a file, or the names in a folder, survive a loss of power."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def folder_of(path: str | Path, what: str) -> Path:
+    """The folder of a table, in full. Raises ValueError with what is wrong with its name."""
+    if "://" in str(path):
+        raise ValueError(
+            f"{path}: {what} is a folder in a file system that the driver and all workers see, "
+            "not an address"
+        )
+    folder = os.path.abspath(Path(path).expanduser())
+    if re.search(r"%[0-9A-Fa-f]{2}|\\|[\x00-\x1f]", folder):  # deltalake reads them as an address
+        raise ValueError(
+            f"{folder!r}: the name of {what} has no backslash, no control character and no % before "
+            "two hexadecimal digits"
+        )
+    return Path(folder)
+
+
+def is_forked() -> bool:
+    """Was deltalake in use before a fork? It has threads, which a fork does not take along."""
+    global _process
+    _process = _process or os.getpid()
+    return _process != os.getpid()
+
+
+def plain(error: Exception) -> str:
+    """On one line, without the colours and the stack that deltalake's errors bring along."""
+    text = re.split(r"\n\s+0: ", str(error))[0]
+    return " ".join(re.sub(r"\x1b\[\d+m|↳", "", text).split())[:300]

@@ -1,0 +1,154 @@
+"""A streaming sink that keeps results in an archive, each batch once.
+
+The tasks of a batch write their rows into files beside the archive; when all are there, they are taken in
+by one commit, together with the mark (stream, batch). A batch that is replayed after a crash finds its
+mark and adds nothing. Files that no commit has taken in, left by a killed task, go with the archive's
+vacuum.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from limen.archive import Archive, ArchiveError
+from limen.model import LimenError
+from limen.spark.task import batch_of_task
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
+
+    from limen.archive.shape import Duration
+
+FORMAT = "limen-archive"
+
+
+def archive_sink(
+    frame: DataFrame,
+    archive: Archive | str | Path,
+    checkpoint: str | Path | None = None,
+    *,
+    delay: Duration | None = None,
+    name: str | None = None,
+    key: str | None = None,
+    generated: str | None = None,
+    expires: str | None = None,
+    window: Duration | None = None,
+    every: Duration | None = None,
+    layout: str | None = None,
+    stamps: Mapping[str, tuple[str, Duration]] | None = None,
+    **trigger: Any,
+) -> StreamingQuery:
+    """Start a query that keeps the rows of a streaming frame in an archive.
+
+    `archive`: one, or its folder; with `key`, `window` and `every` it is made there if need be
+    (`Archive.open` says what these are). `delay`: rows may come so much later than others that were
+    generated after them; the archive is brought up to a time when a row is later than that by `delay`.
+    `checkpoint`: the folder of the query's checkpoint, beside the archive if not said. `trigger`: as for
+    Spark's `trigger`, such as `availableNow=True` or `processingTime="1 second"`.
+
+    Rows that no window can have (a null key, an expiration before the generation) are set aside:
+    `archive.quarantine()`.
+    """
+    if not frame.isStreaming:
+        raise LimenError(
+            "archive_sink takes a streaming frame; use archive.update for a static one"
+        )
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    folder = archive.path if isinstance(archive, Archive) else Path(archive).absolute()
+    kept = Archive.open(
+        folder,
+        schema if window is not None else None,
+        key=key,
+        generated=generated,
+        expires=expires,
+        window=window,
+        every=every,
+        layout=layout,
+        stamps=stamps,
+    )
+    kept.shape.table_of(schema.empty_table())  # has the archive these columns?
+    if kept.shape.count_based:
+        raise LimenError("a stream does not tell how many rows the windows of an archive have seen")
+    wait = 0 if delay is None else kept.shape.duration(delay, "delay")
+    where = Path(checkpoint).absolute() if checkpoint else folder.with_name(f"{folder.name}.ckpt")
+    frame.sparkSession.dataSource.register(ArchiveSink)
+    writer = frame.writeStream.format(FORMAT).option("path", str(folder)).option("delay", str(wait))
+    writer = writer.option("checkpointLocation", str(where)).outputMode("append")
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger:
+        writer = writer.trigger(**trigger)
+    return writer.start()
+
+
+class ArchiveSink(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> ArchiveWriter:  # noqa: N802
+        return ArchiveWriter(
+            Path(self.options["path"]),
+            to_arrow_schema(schema, timezone="UTC"),
+            int(self.options["delay"]),
+        )
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task has written."""
+
+    stream: str
+    file: str | None
+    rows: int
+
+
+class ArchiveWriter(DataSourceStreamArrowWriter):
+    def __init__(self, path: Path, schema: pa.Schema, delay: int) -> None:
+        self.path, self.schema, self.delay = path, schema, delay
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        batch = batch_of_task()
+        if batch is None:
+            raise LimenError("Spark did not say which batch of which stream this task works for")
+        parts = [part.cast(self.schema) for part in iterator if len(part)]
+        if not parts:
+            return Written(batch[0], None, 0)
+        table = pa.Table.from_batches(parts, self.schema)
+        file = self.path / "_limen" / f"incoming-{batch[1]}-{uuid.uuid4()}.parquet"
+        file.parent.mkdir(exist_ok=True)
+        pq.write_table(table, file, write_page_checksum=True, compression="lz4")
+        return Written(batch[0], file.name, len(table))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        told = [message for message in messages if isinstance(message, Written)]
+        files = [self.path / "_limen" / t.file for t in told if t.file is not None]
+        if files:
+            archive = Archive.open(self.path)
+            rows = pa.concat_tables([self._read(file) for file in files])
+            archive.take_in(told[0].stream, batchId, rows, archive.shape.length(self.delay))
+        for file in files:
+            with suppress(FileNotFoundError):
+                file.unlink()
+
+    def _read(self, file: Path) -> pa.Table:
+        try:
+            found = pq.ParquetFile(file, page_checksum_verification=True)
+            return found.read(use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise ArchiveError(f"{file}: what a task has written cannot be read: {error}") from None
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Nothing is deleted: the batch may be in although it failed. Vacuum takes what is not."""

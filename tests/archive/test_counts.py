@@ -1,0 +1,168 @@
+"""Windows of a number of rows: expirations are estimates, what is alive is exact."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from limen.archive import LAYOUTS, Archive, ArchiveError, Layout
+
+from .by_hand import EVERY, WINDOW, bag
+
+SCHEMA = pa.schema([(n, pa.int64()) for n in ("key", "generated", "place_a", "place_b")])
+SIZES = {"a": 30, "b": 50}
+COUNTS = {"a": ("place_a", SIZES["a"]), "b": ("place_b", SIZES["b"])}
+NAMES = [name for name, choices in LAYOUTS.items() if choices.generation != "lazy"]
+
+
+def _open(folder: Path | str, layout: Layout | str = "CountRebuild2x2") -> Archive:
+    return Archive.open(
+        Path(folder) / "c",
+        SCHEMA,
+        key="key",
+        window=WINDOW,
+        every=EVERY,
+        layout=layout,
+        counts=COUNTS,
+    )
+
+
+def _layout(name: str, rows: int, columns: int) -> Layout:
+    rivals = LAYOUTS[name].rivals
+    return Layout(name, 1 if rivals == "columns" else rows, 1 if rivals == "rows" else columns)
+
+
+def _alive(rows, seen):
+    """Both parents are among the last of their windows."""
+    return [r for r in rows if all(r[f"place_{w}"] > seen[w] - SIZES[w] for w in SIZES)]
+
+
+ARRIVALS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 60), st.integers(0, 60)),
+    max_size=8,
+)
+STEPS = st.tuples(st.integers(0, 20), st.integers(0, 20), ARRIVALS, st.integers(0, 9))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=5, phases=[Phase.explicit, Phase.generate])
+@given(
+    st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    st.lists(STEPS, min_size=2, max_size=9),
+    st.sampled_from(NAMES),
+)
+def test_histories(name, sides, history, other):
+    """However quickly the windows move, and however far off the estimates are."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = _open(folder, _layout(name, *sides))
+        now, seen, rows = 100, {"a": 40, "b": 60}, []
+        for more_a, more_b, arrivals, what in history:
+            seen = {"a": seen["a"] + more_a, "b": seen["b"] + more_b}
+            new = [
+                {
+                    "key": key,
+                    "generated": now - ago,
+                    "place_a": seen["a"] - back_a,
+                    "place_b": seen["b"] - back_b,
+                }
+                for key, ago, back_a, back_b in arrivals
+            ]
+            done = archive.update(now, pa.Table.from_pylist(new, SCHEMA), counts=seen)
+            assert done.inserted == len(_alive(new, seen)) == len(new) - done.expired
+            rows += new
+            if what == 0:
+                archive.invalidate([1])
+                rows = [row for row in rows if row["key"] != 1]
+            if what == 1:
+                archive.migrate(_layout(other, *sides))
+            if what == 2:
+                archive = Archive.open(archive.path)
+            expected = pa.Table.from_pylist(_alive(rows, seen), SCHEMA)
+            found = archive.scan("key")
+            assert bag(found.select(SCHEMA.names)) == bag(expected)
+            estimates = found.column("expires").to_pylist()
+            assert all(e <= now + WINDOW for e in estimates)
+            probed = archive.probe(2).select(SCHEMA.names)
+            assert bag(probed) == bag(expected.filter(pc.equal(expected["key"], 2)))
+            now += EVERY
+
+
+@pytest.mark.parametrize("name", ["CountRebuild", "CountNoRebuild"])
+def test_at_a_steady_rate_nothing_that_has_gone_is_kept(tmp_path, name):
+    """Estimates are then right to a step, so the range R finds all."""
+    archive, seen = _open(tmp_path, f"{name}2x4"), {"a": 30, "b": 50}
+    rows = []
+    for step in range(20):
+        now = 100 + step * EVERY
+        seen = {"a": 30 + step * 4, "b": 50 + step * 6}
+        new = [
+            {
+                "key": i,
+                "generated": now,
+                "place_a": seen["a"] - i % 30,
+                "place_b": seen["b"] - i * 7 % 50,
+            }
+            for i in range(10)
+        ]
+        rows += new
+        archive.update(now, new, counts=seen)
+        stored = sum(some.rows for some in archive.sub_indices())
+        assert stored == len(_alive(rows, seen))
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        (None, "counts are needed for the windows a, b"),
+        ({"a": 50}, "counts are needed for the windows a, b"),
+        ({"a": 50, "b": 60, "c": 1}, "counts are needed for the windows a, b"),
+        ({"a": 39, "b": 60}, "window 'a' had seen 40 rows at the last update; 39 cannot be now"),
+        ({"a": 50, "b": "60"}, "window 'b' had seen 60 rows .*; '60' cannot be now"),
+        ({"a": 50, "b": 60.0}, "cannot be now"),
+        ({"a": True, "b": 60}, "cannot be now"),
+        ({"a": 40, "b": 60}, "result row 1: place 41 in window 'a', which has seen 40 rows"),
+        ({"a": 2**70, "b": 60}, "window 'a'"),
+    ],
+)
+def test_wrong_counts(tmp_path, counts, told):
+    archive = _open(tmp_path)
+    row = {"key": 1, "generated": 100, "place_a": 40, "place_b": 60}
+    archive.update(100, [row], counts={"a": 40, "b": 60})
+    files = sorted(archive.path.rglob("*"))
+    new = [{**row, "generated": 101}, {**row, "generated": 102, "place_a": 41}]
+    with pytest.raises(ArchiveError, match=told):
+        archive.update(102, new, counts=counts)
+    assert archive.version == 1 and len(archive.scan()) == 1
+    assert sorted(archive.path.rglob("*")) == files
+
+
+def test_what_counted_windows_cannot_do(tmp_path):
+    with pytest.raises(ArchiveError, match="the lazy layouts are for windows of time"):
+        _open(tmp_path, "LazyRebuild2x2")
+    archive = _open(tmp_path)
+    with pytest.raises(ArchiveError, match="cannot be shortened by time"):
+        archive.window(8)
+    with pytest.raises(ArchiveError, match="does not tell how many rows"):
+        archive.take_in("s", 0, [])
+    with pytest.raises(ArchiveError, match="the lazy layouts are for windows of time"):
+        archive.migrate("WATA2")
+    row = {"key": 1, "generated": 100, "place_a": 40, "place_b": 60}
+    with pytest.raises(ArchiveError, match="a column expires that it does not know"):
+        archive.update(100, [{**row, "expires": 1}], counts={"a": 40, "b": 60})
+    with pytest.raises(ArchiveError, match="column 'place_a' is null"):
+        archive.update(100, [{**row, "place_a": None}], counts={"a": 40, "b": 60})
+    assert archive.version == 0 and not (tmp_path / "c" / "generation_partition=0").exists()
+
+
+@pytest.mark.parametrize("size", [0, -1, True, 2.0, 2**62])
+def test_no_number_of_rows(tmp_path, size):
+    with pytest.raises(ArchiveError, match=r"window 'a': .* is not a number of rows"):
+        Archive.open(
+            tmp_path / "c", SCHEMA, key="key", window=16, every=2, counts={"a": ("place_a", size)}
+        )

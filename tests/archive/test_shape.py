@@ -1,0 +1,431 @@
+"""What an archive is made of, and results that it refuses by a sentence, with nothing changed."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from limen.archive import Archive, ArchiveError
+
+SCHEMA = pa.schema(
+    [("key", pa.int64()), ("generated", pa.int64()), ("expires", pa.int64()), ("x", pa.float64())]
+)
+SAID = {"key": "key", "window": 16, "every": 2, "layout": "NoRebuild2x2"}
+GOOD = {"key": [1, 2], "generated": [17, 18], "expires": [20, 34], "x": [0.5, None]}
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(path)): f.read_bytes() for f in path.rglob("*") if f.is_file()}
+
+
+@pytest.fixture
+def archive(tmp_path):
+    made = Archive.open(tmp_path / "archive", SCHEMA, **SAID)
+    made.update(16, {"key": [1, 1], "generated": [3, 16], "expires": [17, 32], "x": [1.0, 2.0]})
+    return made
+
+
+class Unchanged:
+    """Asserts, when a test is over, that its archive is as it was."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive, self.files, self.rows = archive, _files(archive.path), archive.scan()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *raised: object) -> None:
+        assert _files(self.archive.path) == self.files
+        assert self.archive.version == 1 and self.archive.scan() == self.rows
+        assert Archive.open(self.archive.path).scan() == self.rows
+
+
+def _with(**columns):
+    return {**GOOD, **columns}
+
+
+# -- results -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("results", "told"),
+    [
+        (
+            _with(generated=[17, 19]),
+            "row 1: its generation, 19, is after the time of the update, 18",
+        ),
+        (
+            _with(generated=[16, 15]),
+            r"row 0 \(and 1 more\): its generation, 16, is not after the la",
+        ),
+        (_with(expires=[20, 17]), r"row 1: its generation, 18, is after its expiration \(17\)"),
+        (_with(expires=[34, 20]), r"generation, 17, is more than the window, 16, before .* \(34\)"),
+        (_with(expires=[2**63 - 1, 20]), "is more than the window"),
+        (_with(expires=[-(2**63), 20]), "is after its expiration"),
+        (_with(generated=[-(2**63), 18]), "is not after the last update, 16"),
+        (_with(key=[None, 1]), "row 0: column 'key' is null"),
+        (_with(generated=[17, None]), "row 1: column 'generated' is null"),
+        (_with(expires=[None, None]), "row 0: column 'expires' is null"),
+        (_with(key=["1", "2"]), "column 'key' is string in the results and int64"),
+        (_with(key=[1.0, 2.0]), "column 'key' is double in the results and int64"),
+        (_with(generated=[17.0, 18.0]), "column 'generated' is double"),
+        (_with(key=[True, False]), "column 'key' is bool"),
+        (_with(x=["a", "b"]), "column 'x' is string in the results and double"),
+        (_with(key=pa.array([2**64 - 1, 1], pa.uint64())), "column 'key' is uint64"),
+        (_with(generated=[datetime(2026, 1, 1)] * 2), "column 'generated' is timestamp"),
+        ({k: v for k, v in GOOD.items() if k != "x"}, "no column x; it has key, generated"),
+        (_with(y=[1, 2]), "a column y that it does not know"),
+        ({"key": [1]}, "no column generated, expires, x"),
+        (_with(key=[1]), "the results cannot be read as a table"),
+        (
+            pa.table([[1], [1], [17], [20], [1.0]], [*SCHEMA.names[:1] * 2, *SCHEMA.names[1:]]),
+            "twice",
+        ),
+        (17, "results are a table or a frame, not a int"),
+        ("results", "results are a table or a frame, not a str"),
+        ([1, 2], "results are a table or a frame, not a list"),
+        (np.zeros(3), "results are a table or a frame, not a ndarray"),
+    ],
+)
+def test_wrong_results(archive, results, told):
+    with Unchanged(archive), pytest.raises(ArchiveError, match=told):
+        archive.update(18, results)
+
+
+@pytest.mark.parametrize(
+    ("time", "told"),
+    [
+        (16, "the update at 16 is done already; the next one is at 18"),
+        (14, "the update at 14 is before the last; the next one is at 18"),
+        (19, "19 is not a time of an update; the next one is at 18"),
+        (20, "the update at 20 skips the one at 18; catch_up=True makes up"),
+        (2**62, "out of range"),
+        (18.0, "time=18.0: times are integers here"),
+        ("18", "times are integers here"),
+        (True, "times are integers here"),
+        (datetime(2026, 1, 1, tzinfo=UTC), "times are integers here"),
+    ],
+)
+def test_wrong_times(archive, time, told):
+    with Unchanged(archive), pytest.raises(ArchiveError, match=told):
+        archive.update(time, {k: [] for k in GOOD})
+
+
+def test_late_results_and_skipped_updates_need_a_word(archive):
+    archive.update(22, _with(generated=[8, 22], expires=[24, 23]), late=True, catch_up=True)
+    assert archive.scan("expires").column("expires").to_pylist() == [23, 24, 32]
+
+
+def test_counts_are_not_for_windows_of_time(archive):
+    with Unchanged(archive), pytest.raises(ArchiveError, match="counts are for windows of a numb"):
+        archive.update(18, GOOD, counts={"w": 1})
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        pa.table(GOOD).to_batches()[0],
+        pa.table(GOOD).to_pylist(),
+        pl.DataFrame(GOOD),
+        pd.DataFrame(GOOD),
+        pa.table(GOOD).select(["x", "expires", "key", "generated"]),
+        _with(key=pa.array([1, 2], pa.int8()), x=pa.array([0.5, None], pa.float32())),
+        _with(key=pa.array([1, 2]).dictionary_encode()),
+    ],
+    ids=["batch", "list", "polars", "pandas", "order", "narrow", "dictionary"],
+)
+def test_any_frame_will_do(archive, results):
+    archive.update(18, results)
+    assert archive.probe(2).to_pylist() == [{"key": 2, "generated": 18, "expires": 34, "x": None}]
+
+
+# -- keys ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "key", ["1", 1.0, True, None, date(2026, 1, 1), b"1", [1, "1"], float("nan")]
+)
+def test_a_key_of_another_type(archive, key):
+    with (
+        Unchanged(archive),
+        pytest.raises(ArchiveError, match=r"is not a key|a probe is for a key"),
+    ):
+        archive.probe(key)
+    with pytest.raises(ArchiveError, match="is not a key"):
+        archive.probe(between=(0, key))
+
+
+def test_keys_that_the_type_cannot_hold_are_in_nobodys_way(archive):
+    assert not len(archive.probe(2**70)) and not len(archive.probe(-(2**70)))
+    assert len(archive.probe(between=(-(2**70), 2**70))) == 2
+    assert len(archive.probe(between=(1, 2**70))) == 2
+    archive.update(18, _with(key=[-5, 7]))
+    assert len(archive.probe(between=(0, 2**70))) == 2
+    assert len(archive.probe(between=(-(2**70), 0))) == 1
+
+
+def test_a_probe_asks_for_one_thing(archive):
+    for asked in ({}, {"key": 1, "between": (1, 2)}):
+        with pytest.raises(ArchiveError, match="for a key, for a list of keys, or between two"):
+            archive.probe(**asked)
+    assert not len(archive.probe([])) and not len(archive.probe(between=(5, 1)))
+
+
+KEYED = {
+    "float64": (pa.float64(), [0.5, -0.0, float("inf"), float("-inf")], "x"),
+    "float32": (pa.float32(), [0.1, 0.0, float("inf"), 1e30], "x"),
+    "string": (pa.string(), ["a'b", "", "\u0000", "\U0001f600"], 1),
+    "date": (pa.date32(), [date(1, 1, 1), date(2026, 1, 1), date(9999, 12, 31)], 1),
+    "timestamp": (pa.timestamp("us", "UTC"), [datetime(2026, 1, 1, tzinfo=UTC)], 1),
+}
+
+
+@pytest.fixture
+def keyed(tmp_path):
+    def made(name: str) -> tuple[Archive, list]:
+        kind, keys, _ = KEYED[name]
+        schema = pa.schema([("key", kind), ("generated", pa.int64()), ("expires", pa.int64())])
+        archive = Archive.open(tmp_path / name, schema, **SAID)
+        n = len(keys)
+        archive.update(
+            16, {"key": pa.array(keys, kind), "generated": [16] * n, "expires": [30] * n}
+        )
+        return archive, keys
+
+    return made
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_keys_at_the_ends_of_their_types(keyed, name):
+    archive, keys = keyed(name)
+    for key in keys:
+        assert len(archive.probe(key)) == 1
+    assert len(archive.probe(between=(min(keys), max(keys)))) == len(keys)
+    for key in keys:
+        archive.invalidate([key])
+        assert not len(archive.probe(key))
+    assert not len(archive.scan())
+    with pytest.raises(ArchiveError, match="is not a key: 'key' is"):
+        archive.probe(KEYED[name][2])
+
+
+def test_zero_is_one_key(keyed):
+    archive, _ = keyed("float64")
+    assert len(archive.probe(0.0)) == len(archive.probe(-0.0)) == len(archive.probe(0)) == 1
+    archive.invalidate([0.0])
+    assert not len(archive.probe(0.0))
+
+
+def test_nan_is_no_key(keyed):
+    archive, _ = keyed("float64")
+    with pytest.raises(ArchiveError, match="row 0: the key 'key' is NaN"):
+        archive.update(18, {"key": [float("nan")], "generated": [18], "expires": [20]})
+    with pytest.raises(ArchiveError, match="nan is not a key"):
+        archive.probe(float("nan"))
+
+
+# -- timestamps ----------------------------------------------------------------------------------
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+TIMED = pa.schema([(n, pa.timestamp("us", "UTC")) for n in ("generated", "expires")]).insert(
+    0, pa.field("key", pa.int64())
+)
+
+
+@pytest.fixture
+def timed(tmp_path):
+    made = Archive.open(
+        tmp_path / "t", TIMED, key="key", window=16 * MINUTE, every=2 * MINUTE, layout="Rebuild2x2"
+    )
+    made.update(NOW, {"key": [1], "generated": [NOW], "expires": [NOW + 16 * MINUTE]})
+    return made
+
+
+def test_naive_timestamps(timed):
+    with Unchanged(timed):
+        with pytest.raises(ArchiveError, match="a datetime with a zone is needed"):
+            timed.update(datetime(2026, 1, 1, 12, 2))
+        with pytest.raises(ArchiveError, match="a datetime with a zone is needed"):
+            timed.update(18)
+        naive = pa.array([datetime(2026, 1, 1, 12, 1)], pa.timestamp("us"))
+        late = [NOW + 2 * MINUTE]
+        with pytest.raises(ArchiveError, match="column 'generated' is timestamp"):
+            timed.update(
+                NOW + 2 * MINUTE, {"key": [1], "generated": naive, "expires": pa.array(late)}
+            )
+        with pytest.raises(ArchiveError, match="a timedelta is needed"):
+            timed.window(8)
+
+
+def test_other_zones_and_units_are_the_same_times(timed):
+    zone = pa.timestamp("ms", "Asia/Tokyo")
+    at = [NOW + MINUTE, NOW + 2 * MINUTE]
+    later = [NOW + 9 * MINUTE] * 2
+    timed.update(
+        NOW + 2 * MINUTE,
+        {"key": [2, 2], "generated": pa.array(at, zone), "expires": pa.array(later, zone)},
+    )
+    assert timed.probe(2).column("generated").to_pylist() == at
+
+
+def test_windows_that_cannot_be(archive):
+    with Unchanged(archive):
+        for size, told in (
+            (17, "the archive's is 16"),
+            (0, "is not a length"),
+            ("8", "an integer"),
+        ):
+            with pytest.raises(ArchiveError, match=told):
+                archive.window(size)
+        with pytest.raises(ArchiveError, match=r"keeps no timestamps of a window 'left'.*: none"):
+            archive.window({"left": 3})
+        with pytest.raises(
+            ArchiveError, match="order='when': a scan is in order of key, generated"
+        ):
+            archive.scan("when")
+        with pytest.raises(ArchiveError, match="there is no column 'when'; the archive has key"):
+            archive.scan(columns=["when"])
+        with pytest.raises(ArchiveError, match="older_than must not be negative"):
+            archive.vacuum(timedelta(-1))
+
+
+# -- making and opening --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"key": None}, "a new archive needs key=, window= and every="),
+        ({"window": None}, "a new archive needs key=, window= and every="),
+        ({"key": "k"}, "there is no column 'k'; the results have key, generated, expires, x"),
+        ({"generated": "g"}, "there is no column 'g'"),
+        ({"expires": "generated"}, "three columns"),
+        ({"generated": "x"}, "'x' is double: times are integers or timestamps with a zone"),
+        ({"expires": "x"}, "'x' is double and 'generated' is int64: all times are of one kind"),
+        ({"window": 15}, "window=15 is not a whole number of updates every=2"),
+        ({"window": 0}, "window=0 is not a length of time"),
+        ({"window": -16}, "window=-16 is not a length of time"),
+        ({"window": 16.0}, "window=16.0: an integer is needed"),
+        ({"window": timedelta(16)}, "an integer is needed"),
+        ({"every": 0}, "every=0 is not a length of time"),
+        ({"every": 2**62}, "every=4611686018427387904 is not a length of time"),
+        ({"layout": "B-tree"}, "there is no layout 'B-tree'"),
+        ({"layout": "Rebuild9x1"}, "a window has 8 updates"),
+        ({"layout": "LazyRebuild1x2"}, "at least two rows"),
+        ({"grace": timedelta(-1)}, "grace must not be negative"),
+        ({"stamps": {"a": ("t", 16)}}, "there is no column 't'"),
+        ({"stamps": {"a": ("x", 16)}}, "'x' is double .* all times are of one kind"),
+        ({"stamps": {"a": ("generated", 15)}}, "longer than the window 'a'"),
+        ({"counts": {"a": ("key", 9)}}, "'expires' is estimated by the archive"),
+    ],
+)
+def test_an_archive_that_cannot_be_made(tmp_path, said, told):
+    with pytest.raises(ArchiveError, match=told):
+        Archive.open(tmp_path / "new", SCHEMA, **{**SAID, **said})
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        (SCHEMA.append(pa.field("x", pa.int8())), "a column occurs twice"),
+        (SCHEMA.append(pa.field("generation_partition", pa.int8())), "the archive's own column"),
+        (SCHEMA.set(0, pa.field("key", pa.bool_())), "the key 'key' is bool: keys are integers"),
+        (SCHEMA.set(0, pa.field("key", pa.timestamp("us"))), "keys are integers, floats, text"),
+        (SCHEMA.set(0, pa.field("key", pa.float16())), "keys are integers, floats, text"),
+        (SCHEMA.set(1, pa.field("generated", pa.timestamp("us"))), "timestamps with a zone"),
+        (
+            SCHEMA.set(2, pa.field("expires", pa.timestamp("us", "UTC"))),
+            "all times are of one kind",
+        ),
+        (pa.table(GOOD), "a schema is needed, not a Table"),
+        ({"key": "int64"}, "a schema is needed, not a dict"),
+    ],
+)
+def test_columns_that_cannot_be(tmp_path, schema, told):
+    with pytest.raises(ArchiveError, match=told):
+        Archive.open(tmp_path / "new", schema, **SAID)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"key": "generated"}, "key"),
+        ({"window": 18}, "window is 16 here, not 18"),
+        ({"every": 4}, "every is 2 here, not 4"),
+        (
+            {"layout": "Rebuild2x2"},
+            r"the layout NoRebuild2x2, not Rebuild2x2; migrate\(\) changes it",
+        ),
+        ({"stamps": {"a": ("generated", 16)}}, r"stamps is \{\} here"),
+    ],
+)
+def test_opened_with_other_parameters(archive, said, told):
+    with Unchanged(archive):
+        with pytest.raises(ArchiveError, match=told):
+            Archive.open(archive.path, **said)
+        with pytest.raises(ArchiveError, match=told if "key" not in said else "three columns"):
+            Archive.open(archive.path, SCHEMA, **{**SAID, **said})
+        other = SCHEMA.append(pa.field("y", pa.int8()))
+        with pytest.raises(
+            ArchiveError, match=r"has the columns key: int64, .* not key: int64, .* y"
+        ):
+            Archive.open(archive.path, other, **SAID)
+    assert Archive.open(archive.path, SCHEMA, **SAID).version == 1
+
+
+def test_what_is_not_an_archive(tmp_path):
+    with pytest.raises(ArchiveError, match=r"there is no archive at .*/gone; give a schema"):
+        Archive.open(tmp_path / "gone")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("mine")
+    with pytest.raises(ArchiveError, match="notes is there and is not an archive; choose another"):
+        Archive.open(tmp_path / "notes", SCHEMA, **SAID)
+    assert os.listdir(tmp_path / "notes") == ["mine.txt"]
+    with pytest.raises(ArchiveError, match=r"mine\.txt"):
+        Archive.open(tmp_path / "notes" / "mine.txt", SCHEMA, **SAID)
+    write_deltalake(tmp_path / "sales", pa.table({"n": [1]}))
+    for schema in (None, SCHEMA):
+        with pytest.raises(ArchiveError, match="/sales is a Delta table, but not an archive"):
+            Archive.open(tmp_path / "sales", schema, **(SAID if schema else {}))
+    assert DeltaTable(tmp_path / "sales").version() == 0
+    with pytest.raises(ArchiveError, match="an archive is a folder"):
+        Archive.open("s3://bucket/archive", SCHEMA, **SAID)
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        (
+            {"limen.archive.format": "2"},
+            "has format 2, this program knows 1: install a newer limen",
+        ),
+        ({"limen.archive": "{"}, "damaged: its properties cannot be read"),
+        ({"limen.archive": "{}"}, "damaged: its properties cannot be read"),
+        ({"limen.archive.grace": "x"}, "damaged: its properties cannot be read"),
+    ],
+)
+def test_other_properties(archive, properties, told):
+    DeltaTable(str(archive.path)).alter.set_table_properties(properties, False)
+    with pytest.raises(ArchiveError, match=told):
+        Archive.open(archive.path)
+
+
+def test_rows_of_another_program_are_not_taken_for_results(archive):
+    rows = archive.scan().to_pydict()
+    more = {"generation_partition": [0, 0], "expiration_partition": [0, 0], **rows}
+    schema = pa.schema([(n, pa.int32()) for n in list(more)[:2]])
+    table = pa.table(more, pa.schema([*schema, *SCHEMA]))
+    write_deltalake(str(archive.path), table, mode="append")
+    for read in (lambda: Archive.open(archive.path), archive.scan):
+        with pytest.raises(ArchiveError):
+            read()

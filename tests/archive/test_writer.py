@@ -1,0 +1,105 @@
+"""An update holds one sub-index at a time, and reads and writes no other than Appendix B names."""
+
+from __future__ import annotations
+
+import weakref
+
+import pytest
+
+from limen.archive import LAYOUTS, ArchiveError, files, writer
+
+from .by_hand import EVERY, INTEGERS, STEPS
+from .test_archive import START, one_of, open_one, some_rows
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The sub-index of every read, and those whose rows are still held when another is read."""
+    found, held = [], []
+    alive: list[tuple[tuple[int, int], weakref.ref]] = []
+    really = files.read
+
+    def read(folder, file, *args, **more):
+        others = {cell for cell, rows in alive if rows() is not None and cell != file.cell}
+        held.extend(others)
+        rows = really(folder, file, *args, **more)
+        found.append(file.cell)
+        alive.append((file.cell, weakref.ref(rows)))
+        return rows
+
+    monkeypatch.setattr(writer.files, "read", read)
+    return found, held
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_one_sub_index_at_a_time(tmp_path, reads, name):
+    found, held = reads
+    archive = open_one(tmp_path, one_of(name, (3, 2)))
+    for step in range(6):
+        found.clear()
+        if step == 4:
+            archive.invalidate([0])
+        done = archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+        assert len(set(found)) <= done.touched
+        blocks = [cell for i, cell in enumerate(found) if i == 0 or found[i - 1] != cell]
+        assert len(blocks) == len(set(blocks))  # nor is one read again after another
+    assert not held
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_few_files_make_a_sub_index(tmp_path, name):
+    archive = open_one(tmp_path, one_of(name, (2, 1)))
+    for step in range(STEPS + 2):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+        most = max(some.files for some in archive.sub_indices())
+        assert most <= (1 if archive.layout.recluster else writer.MOST_FILES)
+    on_disk = {str(p.relative_to(archive.path)) for p in archive.path.rglob("gen*/**/*.parquet")}
+    assert {file.path for file in archive.snapshot().files} <= on_disk
+
+
+def test_a_receipt_counts_bytes(tmp_path):
+    archive = open_one(tmp_path, "Rebuild2x2")
+    first = archive.update(START, INTEGERS.table(some_rows(0)))
+    snapshot = archive.snapshot()
+    assert first.bytes_read == 0 and first.touched == 4 and first.deleted == 0
+    assert first.files_written == len(snapshot.files)
+    assert first.bytes_written == sum(file.size for file in snapshot.files)
+    second = archive.update(START + EVERY, INTEGERS.table(some_rows(1)))
+    kept = {file.path for file in archive.snapshot().files}
+    replaced = [file for file in snapshot.files if file.path not in kept]
+    assert 0 < second.bytes_read <= sum(file.size for file in replaced)
+    nothing = archive.update(START + 2 * EVERY)
+    assert nothing.inserted == 0 and nothing.files_written <= nothing.touched == 3
+
+
+def test_an_update_without_anything_to_do_writes_nothing(tmp_path):
+    for name in LAYOUTS:
+        archive = open_one(tmp_path / name, one_of(name, (2, 2)))
+        archive.update(START)
+        done = archive.update(START + EVERY)
+        assert (done.files_written, done.bytes_read, done.inserted, done.deleted) == (0, 0, 0, 0)
+        assert done.touched == archive.layout.touched
+
+
+@pytest.mark.parametrize("name", ["Rebuild", "NoRebuild", "LazyRebuild"])
+def test_an_update_that_fails_leaves_no_files(tmp_path, monkeypatch, name):
+    archive = open_one(tmp_path, one_of(name, (2, 2)))
+    for step in range(3):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+    before = sorted(archive.path.rglob("*"))
+    really, calls = files.write, []
+
+    def write(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise ArchiveError("the disk is full")
+        return really(*args)
+
+    monkeypatch.setattr(writer.files, "write", write)
+    with pytest.raises(ArchiveError, match="the disk is full"):
+        archive.update(START + 3 * EVERY, INTEGERS.table(some_rows(3)))
+    assert sorted(archive.path.rglob("*")) == before and archive.version == 3
+    monkeypatch.undo()
+    alive = [row for row in some_rows(3) if row.expires > START + 3 * EVERY]
+    done = archive.update(START + 3 * EVERY, INTEGERS.table(some_rows(3)))
+    assert done.inserted == len(alive)
