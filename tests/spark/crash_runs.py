@@ -4,6 +4,7 @@ killed with all their processes, and the judge of what they have left behind.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,17 +38,32 @@ Queries = dict[str, list[Condition]]
 class World:
     """A catalog, files of events, and what streams make of them; all in one folder."""
 
-    def __init__(self, folder: Path, files: int, rows: int = 6) -> None:
+    shape, rows = SHAPE, 6  # of a file
+
+    def __init__(self, folder: Path, files: int = 0) -> None:
         self.folder = folder
-        rng = random.Random(1)
-        (folder / "events").mkdir(parents=True)
-        (folder / "tmp").mkdir()
-        for number in range(files):
-            events = [random_event(rng, number * rows + row) for row in range(rows)]
-            table = pa.Table.from_pylist(events, SHAPE)
-            pq.write_table(table, folder / "events" / f"{number:04}.parquet")
+        self._numbers = itertools.count()
+        for name in ("events", "tmp"):
+            (folder / name).mkdir(parents=True)
+        self.feed(files)
         self.catalog = Catalog.open(folder / "catalog", ATTRIBUTES)
+        rng = random.Random(1)
         self.change({f"first.{i}": random_body(rng) for i in range(LIVE)})
+
+    def feed(self, files: int) -> None:
+        """Some files more, for streams to find."""
+        for _ in range(files):
+            number = next(self._numbers)
+            table = pa.Table.from_pylist(self.events(number), self.shape)
+            made = self.folder / "tmp" / f"{number:04}.parquet"
+            pq.write_table(table, made)
+            os.utime(made, (1_700_000_000 + number,) * 2)  # Spark takes them by their times
+            made.rename(self.folder / "events" / made.name)
+
+    def events(self, number: int) -> list[dict[str, Any]]:
+        """Of a file."""
+        rng = random.Random(number)
+        return [random_event(rng, number * self.rows + row) for row in range(self.rows)]
 
     def change(self, add: Queries, remove: tuple[str, ...] = ()) -> int:
         return change(self.catalog, self.folder, add, remove)
@@ -69,6 +85,10 @@ class World:
         """The batches that Spark knows to be done."""
         folder = self.checkpoint(emit) / "commits"
         return {int(p.name) for p in folder.glob("[0-9]*")}
+
+    def open(self, streams: Iterable[str]) -> int:
+        """How many of the streams have a batch that is bound and not done."""
+        return sum(bool(self.bindings(s).keys() - self.committed(s)) for s in streams)
 
     def transaction(self, emit: str) -> int | None:
         """The last batch that is in the table."""

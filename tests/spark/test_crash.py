@@ -21,6 +21,7 @@ def killed(world: World, emit: str, files: int, java_options: str) -> list[set[i
     options = (emit, "--files", files, "--java-options", java_options)
     left: list[set[int]] = [set()]
     for number in range(KILLS // 2):
+        world.feed(4)
         bound, done = world.bindings(emit).keys(), world.committed(emit)
         with Run(world, *options, "--seed", number) as run:
             run.until_started()
@@ -37,7 +38,7 @@ def killed(world: World, emit: str, files: int, java_options: str) -> list[set[i
 
 def test_killed_at_random(tmp_path: Path, java_options: str) -> None:
     """Two streams on a catalog that both change; whatever they are doing at the time is cut off."""
-    world = World(tmp_path / "world", files=60)
+    world = World(tmp_path / "world")
     with ThreadPoolExecutor() as lanes:
         both = [
             lanes.submit(killed, world, emit, files, java_options)

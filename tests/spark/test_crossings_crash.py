@@ -18,12 +18,11 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 sys.path.append(str(Path(__file__).parent))  # pytest's importlib mode leaves it out
-from crash_driver import ATTRIBUTES, LIVE, POINTS, QUICK, random_body
+from crash_driver import POINTS, QUICK
 from crash_runs import Queries, Run, World
 from crossings_crash_driver import STREAMS
 from test_executor_loss import executor_of
 
-from limen.catalog import Catalog
 from limen.testing.oracle import matching, usable
 
 KILLS = int(os.environ.get("LIMEN_KILLS", "10"))  # of a driver with all streams
@@ -45,20 +44,14 @@ MOMENTS = 100  # in a file
 class Crossed(World):
     """Readings of entities that move about. Files have times of their own, so their order is theirs."""
 
-    def __init__(self, folder: Path, files: int, rows: int = 10) -> None:
-        self.folder = folder
-        rng = random.Random(2)
-        (folder / "events").mkdir(parents=True)
-        (folder / "tmp").mkdir()
-        for number in range(files):
-            moments = sorted(rng.randrange(MOMENTS // 2) for _ in range(rows))  # with ties
-            readings = [random_reading(rng, number * MOMENTS + at) for at in moments]
-            rng.shuffle(readings)
-            path = folder / "events" / f"{number:04}.parquet"
-            pq.write_table(pa.Table.from_pylist(readings, SHAPE), path)
-            os.utime(path, (1_700_000_000 + number,) * 2)  # Spark takes them by their times
-        self.catalog = Catalog.open(folder / "catalog", ATTRIBUTES)
-        self.change({f"first.{i}": random_body(rng) for i in range(LIVE)})
+    shape, rows = SHAPE, 15
+
+    def events(self, number: int) -> list[dict[str, Any]]:
+        rng = random.Random(number)
+        moments = sorted(rng.randrange(MOMENTS // 2) for _ in range(self.rows))  # with ties
+        readings = [random_reading(rng, number * MOMENTS + at) for at in moments]
+        rng.shuffle(readings)
+        return readings
 
     def check(self, *streams: str) -> None:
         models = self.models()
@@ -224,25 +217,25 @@ class Start(Run):
 
 def test_killed_at_random(tmp_path: Path, java_options: str) -> None:
     """Streams of all kinds on a catalog that keeps changing; whatever they are doing then is cut off."""
-    world = Crossed(tmp_path / "world", files=70)
+    world = Crossed(tmp_path / "world")
     rng = random.Random("kills")
     options = (*STREAMS, "--java-options", java_options)
     restarts, left = 0, 0
     for number in range(KILLS):
+        world.feed(6)
         done = {stream: world.committed(stream) for stream in STREAMS}
         with Start(world, *options, "--seed", number, "--files", 1 + number % 2) as run:
             run.until_started()
             if number % 3 == 0:
                 time.sleep(rng.uniform(0, 3))
             elif number % 3 == 1:
-                run.until(
-                    lambda: sum(world.bindings(s).keys() > world.committed(s) for s in STREAMS) > 2
-                )
+                end = time.monotonic() + 20  # they may all be done between two looks
+                run.until(lambda end=end: world.open(STREAMS) > 2 or time.monotonic() > end)
             else:
                 run.until(lambda done=done: all(world.committed(s) > done[s] for s in STREAMS))
                 time.sleep(rng.uniform(0, 1.2))
         restarts += len(STREAMS)
-        left += sum(bool(world.bindings(s).keys() - world.committed(s)) for s in STREAMS)
+        left += world.open(STREAMS)
     assert restarts >= 50
     assert left >= 3, "hardly a batch was replayed"
     with Start(world, *options, "--files", 12, "--drain") as run:
@@ -254,7 +247,7 @@ def test_killed_at_random(tmp_path: Path, java_options: str) -> None:
 def test_killed_at_every_step_of_one_batch(tmp_path: Path, java_options: str) -> None:
     """The batch is tried four times: state that was written and not committed, or committed in the table
     and not in the checkpoint, is not taken for what was."""
-    world = Crossed(tmp_path / "world", files=8, rows=30)
+    world = Crossed(tmp_path / "world", files=8)
     batch, first = 1, 0
     for number, point in enumerate(POINTS):
         arguments = ("told", "--hold", point, "--batch", batch, "--files", 2)
@@ -273,7 +266,7 @@ def test_killed_at_every_step_of_one_batch(tmp_path: Path, java_options: str) ->
 
 def test_an_executor_is_killed(tmp_path: Path) -> None:
     """In the middle of a batch: its buckets go on elsewhere, from what the state store holds."""
-    world, batch = Crossed(tmp_path / "world", files=8, rows=30), 1
+    world, batch = Crossed(tmp_path / "world", files=8), 1
     arguments = ("told", "--master", "local-cluster[2,1,1024]", "--drain", "--hold", "bound")
     with Start(world, *arguments, "--batch", batch, "--java-options", QUICK) as run:
         marker = world.folder / "bound"
