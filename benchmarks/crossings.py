@@ -297,12 +297,12 @@ def plain(
 
 
 def storage(scale: dict[str, Any]) -> list[Row]:
-    """Of the index and, for each stream, a value and a position."""
+    """Of the index and of its stream table: a value, a position and a group for each stream."""
     rows = []
     streams = scale["streams"]
     for n in scale["stored"]:
         lo, hi = even(n)
-        table = 12 * streams
+        table = Places(1, streams).nbytes + 8 * streams
         ours = bmq(lo, hi).nbytes + table
         words = WORD * (2 * n + streams)
         case = f"storage, N={n:,} W={WIDTH:g} %, int64"

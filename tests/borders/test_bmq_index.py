@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from limen.borders import bmq
 from limen.borders.bmq import BMQIndex, Crossings, Places
 from limen.borders.streams import NO_FLOOR, Streams
 from limen.kernels.bmq import LIVE
@@ -239,6 +240,99 @@ def test_many_queries(sizes: list[int], dimensions: int, groups: int, seed: int)
         last = max((seen.time for seen in table.world.seen.values()), default=0)
         readings = [r._replace(time=r.time + last) for r in readings]
         compare(*table.take(index, queries, readings, patience=random.choice([-1, 3])))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_short_steps_among_many_strips(
+    dimensions: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values on and beside borders and cuts: many a step leaves its room by as little as can be."""
+    for limit in ("MOST_LISTS", "MOST_CORNERS", "REACH"):  # strips although there are few queries
+        monkeypatch.setattr(bmq, limit, 100)
+    monkeypatch.setattr(bmq, "MOST_STRIPS", 8)
+    random = Random(seed)
+    spread = 400 if seed % 2 else 10**6
+    queries = {}
+    for q in range(90):
+        ends = [(lo := random.randrange(spread), lo + random.randrange(spread // 9))]
+        ends += [(lo := random.randrange(spread), lo + 5) for _ in range(dimensions - 1)]
+        random.shuffle(ends)
+        queries[q] = Query(random.randrange(2), tuple(ends))
+    index, table = BMQIndex(dimensions), Table(dimensions)
+    put(index, "build", queries)
+    assert index._n_strips == 8
+    known = [{*cuts.tolist()} for cuts in index._cuts]
+    for k, places in enumerate(known):
+        places.update(end for _, box in queries.values() for end in box[k])
+    places = [sorted(some) for some in known]
+    at = [[random.choice(some) for some in places] for _ in range(12)]
+    for time in range(25):
+        readings = []
+        for _ in range(30):
+            s = random.randrange(len(at))
+            for k in range(dimensions):
+                near = min(
+                    range(len(places[k])), key=lambda i, k=k, s=s: abs(places[k][i] - at[s][k])
+                )
+                near = max(0, min(len(places[k]) - 1, near + random.choice([-1, 0, 0, 1])))
+                if random.random() < 0.7:
+                    at[s][k] = places[k][near] + random.choice([-1, 0, 1])
+            readings.append(Reading(s, tuple(at[s]), time, 0 if random.random() < 0.9 else 1))
+        compare(*table.take(index, queries, readings))
+        for s, seen in table.world.seen.items():
+            for k, x in enumerate(seen.values):
+                strip, (low, high) = table.places.strips[s, k], table.places.rooms[s, k]
+                cuts = [INT64[0], *index._cuts[k].tolist(), INT64[1]]
+                assert cuts[strip] <= low <= x <= high <= cuts[strip + 1]
+                assert high < cuts[strip + 1] or strip + 2 == len(cuts)
+
+
+def boxes(random: Random, n: int, first: int, side: int, offset: int = 0) -> Queries:
+    found = {}
+    for q in range(first, first + n):
+        low = [offset + random.randrange(10**6) for _ in "xy"]
+        found[q] = Query(0, tuple((lo, lo + side) for lo in low))
+    return found
+
+
+def test_strips_are_chosen_anew_for_wide_queries() -> None:
+    random = Random(1)
+    index = BMQIndex(2)
+    small, wide = boxes(random, 4000, 0, 1000), boxes(random, 4000, 4000, 500_000)
+    put(index, "build", small)
+    assert index._n_strips > 16
+    put(index, "insert", wide)
+    at_once = BMQIndex(2)
+    put(at_once, "build", small | wide)
+    assert index.nbytes < 1.5 * at_once.nbytes
+    one_by_one = BMQIndex(2)
+    put(one_by_one, "build", small)
+    for q in range(4000, 8000, 100):
+        put(one_by_one, "insert", {i: wide[i] for i in range(q, q + 100)})
+        assert one_by_one.nbytes < 6 * at_once.nbytes
+    check_shape(one_by_one, small | wide)
+
+
+def test_strips_are_chosen_anew_for_many_groups() -> None:
+    queries = boxes(Random(2), 4000, 0, 1000)
+    index = BMQIndex(2)
+    put(index, "build", queries)
+    before = index.nbytes
+    more = {4000 + g: Query(g, ((5, 9), (5, 9))) for g in range(1, 301)}
+    put(index, "insert", more)
+    assert index.nbytes < 2 * before
+    check_shape(index, {q: queries[q] for q in range(4000)} | more)
+
+
+def test_strips_are_chosen_anew_when_queries_move() -> None:
+    index = BMQIndex(2)
+    put(index, "build", boxes(Random(3), 4000, 0, 1000))
+    for q in range(0, 4000, 500):
+        moved = boxes(Random(q), 500, q, 1000, offset=10**7)
+        index.delete(list(moved))
+        put(index, "insert", moved)
+    assert (index._cuts >= 10**7).mean() > 0.5 and index._n_strips > 16
 
 
 def random_index(dimensions: int = 1, n: int = 300) -> tuple[BMQIndex, Queries]:
@@ -500,15 +594,18 @@ def test_the_papers_bound_of_storage() -> None:
     hi = np.minimum(lo + domain // 1000, domain)
     index = BMQIndex()
     index.build(np.arange(n), lo, hi)
+    streams, places = Streams(), Places(1, entities)
+    streams.grow(entities)
     paper = 8 * (2 * n + entities)
-    assert index.nbytes + 12 * entities <= 1.2 * paper
+    assert index.nbytes + places.nbytes + streams.values[:entities].nbytes <= 1.2 * paper
     assert index.nbytes >= n * 2 * 4  # all ids are counted
 
 
 def test_places_count_the_words_in_use() -> None:
-    places = Places(2)
-    places.bring_to(1, 10)
-    assert places.nbytes == 10 * (2 * 4 + 2 * 4 + 4 * 8 + 4 + 1)
+    for dimensions, strips_and_rooms in ((1, 0), (2, 2 * 4 + 4 * 8)):
+        places = Places(dimensions)
+        places.bring_to(1, 10)
+        assert places.nbytes == 10 * (dimensions * 4 + strips_and_rooms + 4 + 1)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])

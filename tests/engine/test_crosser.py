@@ -776,6 +776,44 @@ def test_queries_on_a_column_that_is_not_carried_are_refused() -> None:
         crosser.cross(readings)
 
 
+def test_no_queries_then_some_with_keys() -> None:
+    """Which key they will ask for is said beforehand; whoever is inside leaves silently known queries."""
+    schema = ROOMS.append(pa.field("floor", pa.int64()))
+    crosser = Crosser.of(schema, {}, entity="room", on="temp", keys=["floor"])
+    rows = [{"room": "a", "at": 0, "temp": 31.0, "floor": 2}]
+    assert len(crosser.cross(pa.Table.from_pylist(rows, schema)).crossings) == 0
+    crosser.change(add={"two": "temp >= 30 AND floor = 2", "three": "temp >= 30 AND floor = 3"})
+    rows = [rows[0] | {"floor": 3}, rows[0] | {"room": "b", "floor": 3}]
+    found = crosser.cross(pa.Table.from_pylist(rows, schema)).crossings
+    kinds = zip(*(found[n].to_pylist() for n in ("room", "query_id", "crossing")), strict=True)
+    assert sorted(kinds) == [("a", "three", "enter"), ("a", "two", "exit"), ("b", "three", "enter")]
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        {"room": ["a"], "at": [0], "temp": [31.0]},
+        [{"room": "a", "at": 0, "temp": 31.0}],
+        pa.RecordBatch.from_pylist([{"room": "a", "at": 0, "temp": 31.0}]),
+    ],
+)
+def test_a_crosser_takes_what_crossings_takes(readings: Any) -> None:
+    crosser = Crosser.of(ROOMS, {"hot": "temp >= 30"}, entity="room")
+    assert len(crosser.cross(readings).crossings) == 1
+
+
+def test_what_a_crosser_does_not_take() -> None:
+    with pytest.raises(
+        LimenError, match=r"takes the schema of the readings, such as table\.schema"
+    ):
+        Crosser.of(rooms(("a", 0, 1.0)), {"hot": "temp >= 30"}, entity="room")
+    crosser = Crosser.of(ROOMS, {"hot": "temp >= 30"}, entity="room")
+    with pytest.raises(LimenError, match="cannot read events from a NoneType"):
+        crosser.cross(None)
+    with pytest.raises(LimenError, match="remove=3: give the ids as a list"):
+        crosser.change(remove=3)
+
+
 def test_times_and_spans_as_long_as_there_are() -> None:
     """Spans of more than an int64 holds are long, not negative."""
     end = 2**63 - 1
@@ -786,9 +824,13 @@ def test_times_and_spans_as_long_as_there_are() -> None:
     crosser = Crosser.of(ROOMS, {"hot": "temp >= 30"}, ttl=end, dwell=3, **forgetful)
     found = crosser.cross(rooms(("a", 5, 31.0), ("b", 9, 0.0))).crossings
     assert short(found) == [("a", "hot", "enter", 8)]
-    crosser = Crosser.of(ROOMS, {"hot": "temp >= 30"}, entity="room", time="at", dwell=3)
-    found = crosser.cross(rooms(("a", -end, 31.0), ("a", end, 32.0))).crossings
-    assert short(found) == [("a", "hot", "enter", 3 - end)]
+    for first in (-end, -end - 1):
+        crosser = Crosser.of(ROOMS, {"hot": "temp >= 30"}, entity="room", time="at", dwell=3)
+        found = crosser.cross(rooms(("a", first, 31.0), ("a", end, 32.0))).crossings
+        assert short(found) == [("a", "hot", "enter", first + 3)]
+        crosser = Crosser.of(ROOMS, {"hot": "temp >= 30"}, entity="room", time="at", dwell=3)
+        assert len(crosser.cross(rooms(("a", first, 31.0))).crossings) == 0
+        assert len(crosser.cross(rooms(("a", first + 2, 1.0))).crossings) == 0
 
 
 def test_an_exit_just_when_the_dwell_time_is_over() -> None:

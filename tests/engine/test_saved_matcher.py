@@ -153,14 +153,14 @@ def test_folders_of_another_kind_are_refused(tmp_path: Path) -> None:
     index = CEI()
     index.build(np.arange(3), np.arange(3), np.arange(3) + 1)
     index.save(tmp_path / "cei")
-    with pytest.raises(DamagedIndexError, match="cei: holds 'cei' of format 2, not 'matcher'"):
+    with pytest.raises(DamagedIndexError, match="cei: holds 'cei' of format 3, not 'matcher'"):
         Matcher.load(tmp_path / "cei")
     mixed().save(tmp_path / "m")
-    with pytest.raises(DamagedIndexError, match="m: holds 'matcher' of format 2, not 'cei'"):
+    with pytest.raises(DamagedIndexError, match="m: holds 'matcher' of format 3, not 'cei'"):
         CEI.load(tmp_path / "m")
     with pytest.raises(FileExistsError, match="already there"):
         mixed().save(tmp_path / "m")
-    assert json.loads((tmp_path / "m" / MANIFEST).read_bytes().split(b"\n", 1)[1])["format"] == 2
+    assert json.loads((tmp_path / "m" / MANIFEST).read_bytes().split(b"\n", 1)[1])["format"] == 3
 
 
 KILLED = """

@@ -7,9 +7,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+import limen
 from limen import LimenError
 from limen.engine.crosser import Crosser
 from limen.engine.watch import OFF, Watch
@@ -173,10 +175,41 @@ def test_the_entity_may_be_a_key() -> None:
             "hysteresis: temp: a margin is a number from 0 on, not nan",
         ),
         ({"hysteresis": "1"}, "hysteresis: temp: a margin of '1' is none for float64"),
+        ({"entity": None}, "entity: None is not the name of a column"),
+        ({"entity": ["room"]}, "entity: ['room'] is not the name of a column"),
+        ({"time": ["at"]}, "time: ['at'] is not the name of a column"),
+        ({"on": 3}, "on=3: give the names of columns, as a list"),
+        ({"on": [3]}, "on: 3 is not the name of a column"),
+        ({"keys": 3}, "keys=3: give the names of columns, as a list"),
+        ({"keys": ["tenant"]}, "keys: the readings have no column 'tenant'"),
+        ({"keys": "temp", "on": "temp"}, "'temp' is watched and cannot be a key too"),
     ],
 )
 def test_refusals(options: dict[str, Any], message: str) -> None:
     refused(message, **options)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())],
+)
+def test_every_kind_of_text_may_be_an_entity(kind: pa.DataType) -> None:
+    readings = pa.schema([("room", kind), ("temp", pa.float64())])
+    assert Watch.of(readings, QUERIES, entity="room", on="temp").entity_type == pa.string()
+    table = pa.table({"room": ["a"], "temp": [31.0]}).cast(pa.schema(readings))
+    found = limen.crossings(table, {"hot": "temp >= 30"}, entity="room")
+    assert found.column("room").to_pylist() == ["a"]
+
+
+def test_spans_may_be_numbers_of_numpy() -> None:
+    found = watch(time="tick", dwell=np.int64(3), ttl=np.float64(2.5), lateness=np.int8(1))
+    assert (found.dwell, found.ttl, found.lateness) == (3, 3, 1)
+
+
+def test_keys_that_no_query_asks_for_yet() -> None:
+    assert watch(keys="tick").keys == {"tick": pa.int32(), "code": pa.string()}
+    none = Watch.of(READINGS, {}, entity="room", on="temp", keys=["code", "number"])
+    assert none.keys == {"code": pa.string(), "number": pa.int32()}
 
 
 @pytest.mark.parametrize("name", ["query_id", "crossing", "version", "reason"])
@@ -212,7 +245,9 @@ def test_an_entity_that_is_a_key_of_another_type_is_refused() -> None:
     for kind in (pa.float64(), pa.uint64()):
         with pytest.raises(LimenError, match="entity: 'device' is int32 and"):
             Watch.of(schema, {"device": kind, "temp": pa.float64()}, entity="device", on="temp")
-    with pytest.raises(LimenError, match="time: 'at' is a key of the queries and cannot be both"):
+    with pytest.raises(
+        LimenError, match="time: the queries ask for 'at', so it cannot be the time"
+    ):
         attributes = {"at": pa.int64(), "temp": pa.float64()}
         Watch.of(schema, attributes, entity="device", on="temp", time="at")
 

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limen.kernels.holds import CAME, GONE, HELD, LEFT, NOT_PENDING, report
+from limen.kernels.holds import CAME, GONE, HELD, LEFT, LINGERS, PENDING, report
 
-Row = tuple[int, int, int, bool]  # pair, code, time, whether it lingers
+Row = tuple[int, int, int, int]  # pair, code, time, state
 
 
 @st.composite
@@ -23,10 +23,10 @@ def histories(draw: st.DrawFn, dwell: int, margin: bool) -> list[Row]:
         times = sorted(draw(st.lists(st.integers(0, 12), max_size=6)))
         if draw(st.booleans()):
             pending = dwell > 0 and draw(st.booleans())
-            since = draw(st.integers(-6, times[0] if times else 12)) if pending else NOT_PENDING
+            since = draw(st.integers(-6, times[0] if times else 12)) if pending else 0
             lingers = margin and (not pending or draw(st.booleans()))
-            rows.append((pair, HELD, since, lingers))
-        rows += [(pair, draw(codes), time, False) for time in times]
+            rows.append((pair, HELD, since, LINGERS * lingers | PENDING * pending))
+        rows += [(pair, draw(codes), time, 0) for time in times]
     return rows
 
 
@@ -39,10 +39,10 @@ def by_hand(rows: list[Row], dwell: int, margin: bool) -> tuple[list[Any], list[
         if rows[mine[0]][1] == (LEFT if margin else GONE):
             state = {"since": None, "lingers": False}
         for i in mine:
-            _, code, time, lingers = rows[i]
+            _, code, time, held_as = rows[i]
             if code == HELD:
-                state = {"since": None if time == NOT_PENDING else time, "row": i}
-                state["lingers"] = lingers
+                state = {"since": time if held_as & PENDING else None, "row": i}
+                state["lingers"] = bool(held_as & LINGERS)
             elif code == CAME and state is None:
                 state = {"since": time if dwell else None, "row": i, "lingers": False}
                 if not dwell:
@@ -73,12 +73,12 @@ def by_kernel(rows: list[Row], dwell: int, margin: bool) -> tuple[list[Any], lis
         np.empty(2 * n, "i8"),
     )
     pair, since, came = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    lingers = np.empty(n, np.bool_)
+    state = np.empty(n, np.uint8)
     n_reports, n_held = report(
         np.array([row[0] for row in rows], np.int64),
         np.array([row[1] for row in rows], np.uint8),
         np.array([row[2] for row in rows], np.int64),
-        np.array([row[3] for row in rows], np.bool_),
+        np.array([row[3] for row in rows], np.uint8),
         dwell,
         margin,
         entered,
@@ -86,14 +86,14 @@ def by_kernel(rows: list[Row], dwell: int, margin: bool) -> tuple[list[Any], lis
         at,
         pair,
         since,
-        lingers,
+        state,
         came,
     )
     reports = zip(entered.tolist(), of_row.tolist(), at.tolist(), strict=True)
     held = [
-        (p, None, lingering, None) if s == NOT_PENDING else (p, s, lingering, c)
-        for p, s, lingering, c in zip(
-            pair.tolist(), since.tolist(), lingers.tolist(), came.tolist(), strict=True
+        (p, s, bool(h & LINGERS), c) if h & PENDING else (p, None, bool(h & LINGERS), None)
+        for p, s, h, c in zip(
+            pair.tolist(), since.tolist(), state.tolist(), came.tolist(), strict=True
         )
     ]
     return list(reports)[:n_reports], held[:n_held]
@@ -107,7 +107,8 @@ def test_what_is_reported_and_held(dwell: int, margin: bool, data: st.DataObject
 
 def test_times_as_far_apart_as_there_are() -> None:
     far = 2**63 - 1
-    rows = [(1, CAME, -far, False), (1, GONE, far, False)]
-    assert by_kernel(rows, 5, False) == ([(True, 0, 5 - far), (False, 1, far)], [])
-    rows = [(1, HELD, -far, False), (1, GONE, 4 - far, False)]
-    assert by_kernel(rows, 5, False) == ([], [])
+    for first in (-far, -far - 1):
+        rows = [(1, CAME, first, 0), (1, GONE, far, 0)]
+        assert by_kernel(rows, 5, False) == ([(True, 0, 5 + first), (False, 1, far)], [])
+        rows = [(1, HELD, first, PENDING), (1, GONE, 4 + first, 0)]
+        assert by_kernel(rows, 5, False) == ([], [])

@@ -43,6 +43,7 @@ MOST_LISTS = 1 / 8  # lists for each query, at most
 MOST_CORNERS = 4  # where the cut of a dimension meets a list: likewise
 MOST_STRIPS = 1024
 REACH = 1.6  # strips that a query reaches into, on average, at most
+OUTGROWN = 2  # times these limits, or the queries or borders at the fit: the strips are chosen anew
 SAMPLE = 4096
 NO_ROOM = [INT64_MAX, INT64_MIN]  # in which no value is
 
@@ -71,8 +72,9 @@ class Places:
 
     def __init__(self, dimensions: int, size: int = 0) -> None:
         self.at = np.zeros((size, dimensions), np.int32)
-        self.strips = np.zeros((size, dimensions), np.int32)
-        self.rooms = np.zeros((size if dimensions > 1 else 0, dimensions, 2), np.int64)
+        several = size if dimensions > 1 else 0  # in one dimension there are no strips
+        self.strips = np.zeros((several, dimensions), np.int32)
+        self.rooms = np.zeros((several, dimensions, 2), np.int64)
         self.groups = np.zeros(size, np.int32)
         self.size = size
         self.old = np.zeros(size, np.bool_)  # not found since the index changed
@@ -82,8 +84,8 @@ class Places:
     def bring_to(self, stamp: int, size: int) -> None:
         """Take note of a changed index, and of entities that are new."""
         self.at, self.groups = with_room(self.at, size), with_room(self.groups, size)
-        self.strips = with_room(self.strips, size)
         if self.at.shape[1] > 1:
+            self.strips = with_room(self.strips, size)
             self.rooms = with_room(self.rooms, size)
         self.old = with_room(self.old, size)
         if stamp != self.stamp:
@@ -111,7 +113,7 @@ class BMQIndex:
     _rs: RSLists
 
     def __init__(self, dimensions: int = 1) -> None:
-        if dimensions < 1:
+        if not isinstance(dimensions, int) or dimensions < 1:
             raise ValueError(f"an index has one dimension at least, not {dimensions}")
         self.dimensions = dimensions
         self._stamp = 0
@@ -126,6 +128,8 @@ class BMQIndex:
         self._groups = 1
         self._cuts = np.empty((self.dimensions, 0), np.int64)  # between strips, by dimension
         self._fitted = 0  # queries that were in when they were cut
+        self._fitted_borders = 0  # and their borders, in all strips
+        self._changed = 0  # queries added and removed since
         self._ranges = np.zeros((0, self.dimensions, 2), np.int64)  # the query table
         self._group_of = _NO_I32  # by query, in several dimensions
         self._open_ids, self._open_lists = _NO_I32, np.empty(0, np.int64)
@@ -170,7 +174,8 @@ class BMQIndex:
             self._ranges[numbers, :, 0], self._ranges[numbers, :, 1] = lows, highs
             self._group_of = with_room(self._group_of, top)
             self._group_of[numbers] = of
-            if self.size > 2 * self._fitted + 64:
+            self._changed += n
+            if self._outgrown(lows, highs, int(of.max()) + 1):
                 self._fit(int(of.max()) + 1)
                 return
         self._make_groups(int(of.max()) + 1)
@@ -191,17 +196,41 @@ class BMQIndex:
             whose += [ids[rows[~unbounded]], ~ids[rows[ended]]]
         self._merge(np.concatenate(lists), np.concatenate(keys), np.concatenate(whose))
 
+    def _outgrown(self, lo: I64, hi: I64, groups: int) -> bool:
+        """Were the strips chosen for others than those that are in, with these new ones?
+
+        For so many fewer or so different ones that they are in the wrong places, for fewer groups, or
+        for queries that reach into fewer strips than the new ones do.
+        """
+        if self._changed > self._fitted + 64:
+            return True
+        if self._n_strips == 1:
+            return False
+        lists = self.dimensions * max(groups, self._groups) * self._n_strips
+        corners = lists * self._n_strips
+        if (
+            lists > OUTGROWN * MOST_LISTS * self.size
+            or corners > OUTGROWN * MOST_CORNERS * self.size
+        ):
+            return True
+        more = sum(int(self._reach(k, lo, hi)[1].sum()) for k in range(self.dimensions))
+        return len(self._rs.keys) + 2 * more > OUTGROWN * self._fitted_borders
+
     @property
     def _n_strips(self) -> int:
         return self._cuts.shape[1] + 1
+
+    def _reach(self, k: int, lo: I64, hi: I64) -> tuple[I64, I64]:
+        """The first strip of dimension k that each query reaches into, and how many they are."""
+        first = np.searchsorted(self._cuts[k], lo[:, k], side="right")
+        return first, np.searchsorted(self._cuts[k], hi[:, k], side="right") - first + 1
 
     def _strips(self, k: int, lo: I64, hi: I64) -> tuple[I64, I64]:
         """The strips of dimension k that queries reach into: rows, and a strip for each."""
         rows = np.arange(len(lo))
         if not self._cuts.shape[1]:
             return rows, np.zeros(len(lo), np.int64)
-        first = np.searchsorted(self._cuts[k], lo[:, k], side="right")
-        many = np.searchsorted(self._cuts[k], hi[:, k], side="right") - first + 1
+        first, many = self._reach(k, lo, hi)
         begins = np.cumsum(many) - many
         return np.repeat(rows, many), np.arange(many.sum()) - np.repeat(begins - first, many)
 
@@ -213,11 +242,12 @@ class BMQIndex:
         each = len(ids) / (self.dimensions * self._groups)
         most = min(MOST_LISTS * each, np.sqrt(MOST_CORNERS * each), MOST_STRIPS)
         self._cuts = _cuts(lo, hi, most)
-        self._fitted = len(ids)
+        self._fitted, self._changed = len(ids), 0
         self._open_ids, self._open_lists = _NO_I32, np.empty(0, np.int64)
         no = np.zeros(self.dimensions * self._groups * self._n_strips + 1, np.int64)
         self._lay(np.empty(0, np.int64), _NO_I32, no)
         self._register(ids, lo, hi, self._group_of[ids])
+        self._fitted_borders = len(self._rs.keys)
 
     def delete(self, ids: npt.ArrayLike) -> None:
         numbers = plain(ids, np.int32)
@@ -231,6 +261,7 @@ class BMQIndex:
         self._stamp += 1
         self._marks[numbers] = 0
         self.size -= len(numbers)
+        self._changed += len(numbers)
         of = self._rs.ids[:-LANES]
         whose = np.where(of < 0, ~of, of)
         stay = self._marks[whose] != 0
@@ -441,9 +472,8 @@ class BMQIndex:
         if self._cuts.shape[1]:
             for k in range(self.dimensions):
                 strips[:, k] = np.searchsorted(self._cuts[k], last[:, k], side="right")
-        places.strips[rows] = strips
         if self.dimensions > 1:
-            places.rooms[rows] = NO_ROOM
+            places.strips[rows], places.rooms[rows] = strips, NO_ROOM
         for k in range(self.dimensions):
             at = np.empty(len(rows), np.int32)
             of = groups * self._n_strips + strips[:, (k + 1) % self.dimensions]
@@ -490,7 +520,7 @@ class BMQIndex:
             "dimensions": self.dimensions,
             "size": self.size,
             "groups": self._groups,
-            "fitted": self._fitted,
+            "fitted": [self._fitted, self._fitted_borders, self._changed],
         }
         return arrays, facts
 
@@ -501,7 +531,7 @@ class BMQIndex:
         index._ranges, index._marks = arrays["ranges"], arrays["marks"]
         index._cuts, index._corners = arrays["cuts"], arrays["corners"]
         index._group_of = arrays["group_of"]
-        index._fitted = facts["fitted"]
+        index._fitted, index._fitted_borders, index._changed = facts["fitted"]
         index._open_ids, index._open_lists = arrays["open_ids"], arrays["open_lists"]
         index._rs = RSLists(**{name: arrays[name] for name in RSLists._fields})
         return index

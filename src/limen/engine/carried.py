@@ -76,7 +76,7 @@ def _held_table(crosser: Crosser, held: Held) -> pa.Table:
         "entity": crosser.names(held.entities),
         "query": held.ids,
         "since": pa.array(held.since),
-        "lingers": pa.array(held.lingers),
+        "state": pa.array(held.state),
         "seen": pa.array(held.seen),
     }
     for k in range(crosser.streams.dimensions):
@@ -91,7 +91,7 @@ def _held_of(crosser: Crosser, table: pa.Table) -> Held:
         crosser.number(table.column("entity")),
         table.column("query").combine_chunks(),
         table.column("since").to_numpy(),
-        table.column("lingers").to_numpy(),
+        table.column("state").to_numpy(),
         np.stack([table.column(f"value{k}").to_numpy() for k in dims], axis=1),
         np.stack([table.column(f"previous{k}").to_numpy() for k in dims], axis=1),
         table.column("seen").to_numpy(),

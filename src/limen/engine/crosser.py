@@ -30,11 +30,12 @@ from limen.borders.streams import NO_FLOOR, Batch, Streams
 from limen.engine.codes import NumberCodes, TextCodes
 from limen.engine.events import Events, quarantine_of, read_events, without_views
 from limen.engine.held import Held
+from limen.engine.matcher import as_table
 from limen.engine.monitor import Monitor, Region, changed
 from limen.engine.watch import CROSSING, OFF, PREVIOUS, QUERY, Watch
 from limen.indexes.protocol import with_room
 from limen.kernels.chain import FIRST, LATE, RETURNED
-from limen.kernels.holds import CAME, GONE, HELD, LEFT, NOT_PENDING, report
+from limen.kernels.holds import CAME, GONE, HELD, LEFT, LINGERS, PENDING, report
 from limen.model import INT64_MAX, LimenError, QueryError, QuerySet, column_of, is_key
 
 I32 = npt.NDArray[np.int32]
@@ -102,12 +103,22 @@ class Crosser:
 
     @classmethod
     def of(
-        cls, schema: pa.Schema, queries: object, *, bounds: str = "[]", **options: object
+        cls,
+        schema: pa.Schema,
+        queries: object,
+        *,
+        entity: str,
+        on: Sequence[str] | str | None = None,
+        time: str | None = None,
+        keys: Sequence[str] | str = (),
+        bounds: str = "[]",
+        **options: object,
     ) -> Crosser:
         """A crosser for tables of this schema that come one after the other.
 
-        Options are those of `limen.crossings`, and for queries that change `exit_on_removal` and
-        `enter_on_add`.
+        Options are those of `limen.crossings`, and for queries that change: `keys`, columns of the
+        readings that queries to come may ask to be equal to something (those that the first queries ask
+        for need not be said); `exit_on_removal` and `enter_on_add`.
 
         >>> readings = pa.table({"room": ["a"], "temp": [31.5]})
         >>> rooms = Crosser.of(
@@ -118,13 +129,26 @@ class Crosser:
         >>> rooms.change(remove=["hot"]).select(["room", "query_id", "crossing"]).to_pylist()
         [{'room': 'a', 'query_id': 'hot', 'crossing': 'exit'}]
         """
+        if not isinstance(schema, pa.Schema):
+            raise LimenError(
+                f"Crosser.of takes the schema of the readings, such as table.schema, not a "
+                f"{type(schema).__name__}"
+            )
         typed = None if isinstance(queries, QuerySet) else schema
         found = QuerySet.of(queries, typed, bounds=bounds)
-        if options.get("on") is None:
-            taken = {options.get("entity"), options.get("time")}
+        if on is None:
+            taken = [entity, time, *([keys] if isinstance(keys, str) else keys)]
             ranged = [n for n in found.lo if n not in taken and (found.lo[n] != found.hi[n]).any()]
-            options = {**options, "on": ranged or None}
-        watch = Watch.of(schema, found.attributes, **options)  # type: ignore[arg-type]
+            on = ranged or None
+        watch = Watch.of(
+            schema,
+            found.attributes,
+            entity=entity,
+            on=on,
+            time=time,
+            keys=keys,
+            **options,  # type: ignore[arg-type]
+        )
         return cls(Monitor(found, list(watch.on), watch.margins), watch)
 
     def __init__(self, monitor: Monitor, watch: Watch) -> None:
@@ -151,7 +175,7 @@ class Crosser:
 
     # -- readings --------------------------------------------------------------------------------
 
-    def cross(self, readings: pa.Table) -> Crossed:
+    def cross(self, readings: object) -> Crossed:
         """Take the readings, in the order of their times; returns what they crossed."""
         watch = self.watch
         if self.crowded and self.compacts:
@@ -160,10 +184,9 @@ class Crosser:
             if name not in watch.on and name not in watch.keys:
                 raise LimenError(
                     f"the queries name {name!r} now, which is not carried with the readings; "
-                    "begin anew with it"
+                    f"begin anew with keys=[{name!r}]"
                 )
-        readings = without_views(readings)
-        good = read_events(readings, {**watch.keys, **watch.needed})
+        good = read_events(without_views(as_table(readings)), {**watch.keys, **watch.needed})
         names = good.keys if isinstance(self.entities, TextCodes) else good.ordinals
         entities = self.number(names[watch.entity])
         values = np.stack([good.ordinals[name] for name in watch.on], axis=1)
@@ -313,14 +336,14 @@ class Crosser:
         moments = np.concatenate([np.full(n, -1), rank[readings] * 4 + kinds[n:]])
         order = np.lexsort((moments, pairs))
         size = len(order)
-        lingers = np.concatenate([held.lingers, np.zeros(size - n, np.bool_)])
+        states = np.concatenate([held.state, np.zeros(size - n, np.uint8)])
         entered, of_row, at = np.empty(2 * size, np.bool_), *_two(2 * size)
-        pair, since, lingering, came = *_two(size), np.empty(size, np.bool_), *_two(size)[:1]
+        pair, since, state, came = *_two(size), np.empty(size, np.uint8), *_two(size)[:1]
         reports, holds = report(
             pairs[order],
             kinds[order],
             np.concatenate([held.since, times])[order],
-            lingers[order],
+            states[order],
             self.watch.dwell if self.watch.dwell > 0 else 0,
             margin,
             entered,
@@ -328,7 +351,7 @@ class Crosser:
             at,
             pair,
             since,
-            lingering,
+            state,
             came,
         )
         first = (batch.flags[readings] == FIRST) | (
@@ -344,7 +367,7 @@ class Crosser:
                 (pair >> 32).astype(np.int32),
                 self.monitor.ids_of((pair & 0xFFFFFFFF).astype(np.int32)),
                 since[:holds],
-                lingering[:holds],
+                state[:holds],
                 values[came],
                 before[came],
                 seen[came],
@@ -374,8 +397,8 @@ class Crosser:
         inside_for = (until - held.since).view(np.uint64)  # it may be more than an int64 holds
         over = held.pending & (inside_for >= np.uint64(self.watch.dwell))
         done = held.some(over)
-        since = np.where(over, NOT_PENDING, held.since)
-        self.held = held._replace(since=since).some((since != NOT_PENDING) | held.lingers)
+        state = np.where(over, held.state & LINGERS, held.state)
+        self.held = held._replace(state=state).some(state != 0)
         self._touch(done.entities)
         return Rows(
             done.entities,
@@ -488,6 +511,8 @@ class Crosser:
     ) -> pa.Table:
         """Remove and add queries, an id in both is replaced; returns what `move_to` does."""
         given = isinstance(remove, (str, bytes, pa.Array, pa.ChunkedArray))
+        if not given and not isinstance(remove, Iterable):
+            raise LimenError(f"remove={remove!r}: give the ids as a list")
         ids = remove if given else list(remove)
         removed = self.monitor.some(ids)
         known = {**self.watch.on, **self.watch.keys}
@@ -575,8 +600,10 @@ class Crosser:
 
     def _wait(self, rows: Rows) -> None:
         """Let enters be pending from now on."""
-        no = np.zeros(len(rows.entities), np.bool_)
-        more = Held(rows.entities, rows.ids, rows.times, no, rows.values, rows.previous, rows.seen)
+        state = np.full(len(rows.entities), PENDING)
+        more = Held(
+            rows.entities, rows.ids, rows.times, state, rows.values, rows.previous, rows.seen
+        )
         self.held = self.held.and_(more)
         self._touch(rows.entities)
 

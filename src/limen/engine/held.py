@@ -13,18 +13,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from limen.kernels.holds import NOT_PENDING
+from limen.kernels.holds import LINGERS, PENDING
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
 
 class Held(NamedTuple):
     entities: I32
     ids: pa.Array  # of the queries
-    since: I64  # NOT_PENDING: it is not
-    lingers: Mask
+    since: I64  # of the pending ones
+    state: U8  # LINGERS, PENDING, or both
     values: I64  # a row each, a column a dimension
     previous: I64
     seen: Mask  # whether there is a previous one
@@ -36,7 +37,7 @@ class Held(NamedTuple):
             np.empty(0, np.int32),
             pa.array([], id_type),
             np.empty(0, np.int64),
-            np.empty(0, np.bool_),
+            np.empty(0, np.uint8),
             no_values,
             no_values,
             np.empty(0, np.bool_),
@@ -47,7 +48,15 @@ class Held(NamedTuple):
 
     @property
     def pending(self) -> Mask:
-        return np.not_equal(self.since, NOT_PENDING)
+        return self._is(PENDING)
+
+    @property
+    def lingers(self) -> Mask:
+        return self._is(LINGERS)
+
+    def _is(self, state: np.uint8) -> Mask:
+        found: Mask = (self.state & state) != 0
+        return found
 
     def some(self, chosen: Mask) -> Held:
         return self._with([self.ids.filter(pa.array(chosen))], [c[chosen] for c in self._arrays()])

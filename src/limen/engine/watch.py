@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
@@ -12,7 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from limen.model import INT64_MAX, LimenError, is_key, is_ordinal, lossless, type_name, widened
+from limen.model import (
+    INT64_MAX,
+    LimenError,
+    attribute_type,
+    is_key,
+    is_ordinal,
+    lossless,
+    type_name,
+    widened,
+)
 
 CROSSING, QUERY, VERSION, REASON = "crossing", "query_id", "version", "reason"
 PREVIOUS = "previous_"
@@ -46,6 +55,7 @@ class Watch:
         entity: str,
         on: Sequence[str] | str | None = None,
         time: str | None = None,
+        keys: Sequence[str] | str = (),
         dwell: object = None,
         hysteresis: object = None,
         ttl: object = None,
@@ -55,20 +65,29 @@ class Watch:
     ) -> Watch:
         """Check all of it against the columns of the readings and the attributes of the queries.
 
-        Dwell, ttl and lateness are timedeltas, or numbers: seconds where the time is a timestamp, days
-        where it is a date, and the column's own units where it is a number.
+        `keys`: columns that queries to come may ask for, beside those that they do. Dwell, ttl and
+        lateness are timedeltas, or numbers: seconds where the time is a timestamp, days where it is a
+        date, and the column's own units where it is a number.
         """
-        values = _values(attributes, [on] if isinstance(on, str) else on, {entity, time})
         _there(schema, "entity", entity)
+        if time is not None:
+            _there(schema, "time", time)
+        carried = _names("keys", keys)
+        for name in carried:
+            _there(schema, "keys", name)
+        values = _values(attributes, _names("on", on), {entity, time, *carried})
         for name in values:
             _there(schema, "on", name)
+            if name in carried:
+                raise LimenError(f"{name!r} is watched and cannot be a key too")
         kinds = {name: _kind(name, schema, attributes) for name in values}
-        keys = {name: kind for name, kind in attributes.items() if name not in kinds}
+        more = {n: attribute_type(schema.field(n).type) for n in carried}
+        attributes = {**more, **attributes}
+        key_types = {name: kind for name, kind in attributes.items() if name not in kinds}
         if entity in kinds:
             raise LimenError(f"{entity!r} is the entity and cannot be watched too")
         time_type = None
         if time is not None:
-            _there(schema, "time", time)
             if time == entity or time in kinds:
                 what = "be the entity" if time == entity else "be watched"
                 raise LimenError(f"{time!r} is the time and cannot {what} too")
@@ -80,8 +99,10 @@ class Watch:
                 raise LimenError(
                     f"time: {time!r} is {found}; a timestamp, date (32 bits) or integer is needed"
                 )
-            if time in keys:
-                raise LimenError(f"time: {time!r} is a key of the queries and cannot be both")
+            if time in key_types:
+                raise LimenError(
+                    f"time: the queries ask for {time!r}, so it cannot be the time too"
+                )
         spans = {"dwell": dwell, "ttl": ttl, "lateness": lateness}
         units = {name: _units(name, span, time_type) for name, span in spans.items()}
         if units["ttl"] != OFF and units["lateness"] == OFF:
@@ -93,7 +114,7 @@ class Watch:
             entity=entity,
             entity_type=_entity_type(schema.field(entity).type, entity, attributes),
             on=kinds,
-            keys=keys,
+            keys=key_types,
             time=time,
             time_type=time_type,
             margins=_margins(hysteresis, kinds),
@@ -152,7 +173,7 @@ class Watch:
 
 
 def _values(
-    attributes: Mapping[str, pa.DataType], on: Sequence[str] | None, taken: set[str | None]
+    attributes: Mapping[str, pa.DataType], on: list[str] | None, taken: set[str | None]
 ) -> list[str]:
     if on is None:
         found = [n for n, kind in attributes.items() if is_ordinal(kind) and n not in taken]
@@ -161,12 +182,32 @@ def _values(
         return found
     if not on:
         raise LimenError("on=[...] is empty: say which columns are watched")
-    if len(set(on)) < len(on):
-        raise LimenError(f"on: a name is there twice: {', '.join(on)}")
-    return list(on)
+    return on
+
+
+def _names(what: str, asked: object) -> Any:
+    """Names of columns as a list, or None."""
+    if asked is None:
+        return None
+    if isinstance(asked, str):
+        return [asked]
+    if not isinstance(asked, Iterable):
+        raise LimenError(f"{what}={asked!r}: give the names of columns, as a list")
+    names = list(asked)
+    for name in names:
+        _check_name(what, name)
+    if len(set(names)) < len(names):
+        raise LimenError(f"{what}: a name is there twice: {', '.join(names)}")
+    return names
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise LimenError(f"{what}: {name!r} is not the name of a column")
 
 
 def _there(schema: pa.Schema, what: str, name: str) -> None:
+    _check_name(what, name)
     if len(schema.get_all_field_indices(name)) != 1:
         there = ", ".join(schema.names) or "none"
         raise LimenError(f"{what}: the readings have no column {name!r} (columns: {there})")
@@ -188,7 +229,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     """The type in which values of a column are held: whole numbers as int64."""
     if pt.is_dictionary(kind):
         kind = kind.value_type
-    if pt.is_string_view(kind):
+    if pt.is_string_view(kind) or pt.is_large_string(kind):
         return pa.string()
     return pa.int64() if pt.is_integer(kind) and not pt.is_uint64(kind) else kind
 
@@ -216,6 +257,7 @@ def _units(what: str, span: object, time_type: pa.DataType | None) -> int:
         return OFF
     if time_type is None:
         raise LimenError(f"{what} needs time=...: the column that says when a reading was taken")
+    span = span.item() if isinstance(span, np.generic) else span
     if isinstance(span, timedelta):
         if pt.is_int64(time_type):
             raise LimenError(f"{what}: the time column is a number; give a number of its units")

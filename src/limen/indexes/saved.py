@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 MANIFEST = "manifest.json"
-FORMAT = 2
+FORMAT = 3
 SMALL = 4096
 
 Arrays = dict[str, npt.NDArray[Any]]

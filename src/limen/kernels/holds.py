@@ -22,7 +22,7 @@ U8 = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
 HELD, LEFT, GONE, CAME = range(4)
-NOT_PENDING = -(2**63)
+LINGERS, PENDING = np.uint8(1), np.uint8(2)  # states of a held pair, or both
 
 
 @loop
@@ -30,7 +30,7 @@ def report(
     pairs: I64,
     codes: U8,
     times: I64,
-    lingers: Mask,
+    states: U8,
     dwell: int,
     margin: bool,
     entered: Mask,
@@ -38,48 +38,49 @@ def report(
     at: I64,
     held_pair: I64,
     held_since: I64,
-    held_lingers: Mask,
+    held_state: U8,
     held_row: I64,
 ) -> tuple[int, int]:
     """What is reported of rows in the order of their pairs, and of time within a pair.
 
-    A row of code HELD has in `times` since when it is pending (or NOT_PENDING) and in `lingers` whether
-    it lingers; with dwell 0 nothing becomes pending. Report i is an enter or exit at[i] that row
-    of_row[i] has brought about. held_row is the row with which a pending one came. Returns the numbers
-    of reports and of pairs to hold.
+    A row of code HELD has its state in `states` and, if it is pending, in `times` since when; with dwell
+    0 nothing becomes pending. Report i is an enter or exit at[i] that row of_row[i] has brought about.
+    held_row is the row with which a pending one came. Returns the numbers of reports and of pairs to
+    hold.
     """
     n, m = 0, 0
-    inside, lingering, since, came = False, False, np.int64(NOT_PENDING), np.int64(-1)
+    inside, lingering, pending, since, came = False, False, False, np.int64(0), np.int64(-1)
     for i in range(len(pairs)):
         if i == 0 or pairs[i] != pairs[i - 1]:
-            inside, lingering, since, came = False, False, np.int64(NOT_PENDING), np.int64(-1)
+            lingering, pending, since, came = False, False, np.int64(0), np.int64(-1)
             inside = codes[i] == LEFT or (codes[i] == GONE and not margin)
         code = codes[i]
         if code == HELD:
-            inside, lingering, since, came = True, lingers[i], times[i], i
+            lingering, pending = states[i] & LINGERS != 0, states[i] & PENDING != 0
+            inside, since, came = True, times[i], i
         elif code == LEFT:
             lingering = True
         elif code == CAME:
             if not inside:
                 inside = True
                 if dwell > 0:
-                    since, came = times[i], i
+                    pending, since, came = True, times[i], i
                 else:
                     entered[n], of_row[n], at[n] = True, i, times[i]
                     n += 1
             lingering = False
         elif inside:
-            stayed = since == NOT_PENDING or not 0 <= times[i] - since < dwell
-            if stayed and since != NOT_PENDING:
+            stayed = not pending or not 0 <= times[i] - since < dwell
+            if stayed and pending:
                 entered[n], of_row[n], at[n] = True, came, since + dwell
                 n += 1
             if stayed:
                 entered[n], of_row[n], at[n] = False, i, times[i]
                 n += 1
-            inside, lingering, since = False, False, np.int64(NOT_PENDING)
+            inside, lingering, pending = False, False, False
         last = i + 1 == len(pairs) or pairs[i + 1] != pairs[i]
-        if last and inside and (lingering or since != NOT_PENDING):
-            held_pair[m], held_since[m], held_lingers[m] = pairs[i], since, lingering
-            held_row[m] = came
+        if last and inside and (lingering or pending):
+            held_pair[m], held_since[m], held_row[m] = pairs[i], since, came
+            held_state[m] = (LINGERS if lingering else 0) | (PENDING if pending else 0)
             m += 1
     return n, m
