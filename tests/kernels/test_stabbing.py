@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +80,14 @@ def test_part_of_the_intervals() -> None:
     lo, hi = np.array([5, 0, 1, 9]), np.array([6, 7, 2, 9])
     starts, points = greedy(np.array([1, 0]), lo, hi)
     assert starts.tolist() == [0, 2] and points.tolist() == [6]
+
+
+@pytest.mark.parametrize("row", range(4))
+def test_nothing_is_found_if_one_is_upside_down(row: int) -> None:
+    lo, hi = np.array([1, 2, 8, 9]), np.array([5, 5, 8, 9])
+    hi[row] = 0
+    starts, points = greedy(np.arange(4), lo, hi)
+    assert len(starts) == len(points) == 0
 
 
 def test_touching_ends_are_shared() -> None:

@@ -19,7 +19,8 @@ AHEAD = 16
 def greedy(order: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
     """Where in the order each group begins, and the end; and each group's stabbing point.
 
-    `order` is by lo. Cost: a pass, in which the intervals are met at random places in memory.
+    `order` is by lo. Nothing at all, not even an end, if an interval is upside down. Cost: a pass, in
+    which the intervals are met at random places in memory.
     """
     n = len(order)
     starts, points = np.empty(n + 1, np.int64), np.empty(n, np.int64)
@@ -33,6 +34,8 @@ def greedy(order: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
             starts[groups] = i
             groups += 1
             r = hi[q]
+        if lo[q] > hi[q]:
+            return starts[:0].copy(), points[:0].copy()
         r = min(r, hi[q])
         points[groups - 1] = r
     starts[groups] = n

@@ -42,14 +42,21 @@ def canonical(lo: npt.ArrayLike, hi: npt.ArrayLike) -> Canonical:
     ([4, 9], [0, 0, 1, 0])
     """
     first, last = plain(lo, np.int64), plain(hi, np.int64)
-    refuse_upside_down(first, last)
+    refuse_other_lengths(first, last)
     order = np.argsort(first)
-    return Canonical(order, *greedy(order, first, last))
+    starts, points = greedy(order, first, last)
+    if not len(starts):
+        refuse_upside_down(first, last)
+    return Canonical(order, starts, points)
+
+
+def refuse_other_lengths(lo: I64, hi: I64) -> None:
+    if len(lo) != len(hi):
+        raise ValueError(f"lo and hi differ in length: {len(lo)}, {len(hi)}")
 
 
 def refuse_upside_down(lo: I64, hi: I64) -> None:
-    if len(lo) != len(hi):
-        raise ValueError(f"lo and hi differ in length: {len(lo)}, {len(hi)}")
+    refuse_other_lengths(lo, hi)
     if (lo > hi).any():
         row = int((lo > hi).argmax())
         raise ValueError(f"interval {row}: lo {lo[row]} is above hi {hi[row]}")
