@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,6 +41,34 @@ def test_draws_the_versions_of_a_catalog(run, tmp_path):
     result = run("plot", "hotspots", "alerts", "--alpha", "0.5")
     told = "hotspots.png: 2 of 2 groups are hotspots and hold 100 % of 20 queries on x\n"
     assert (result.exit_code, result.stdout) == (0, told), result.stderr
+
+
+def test_draws_a_catalog_whose_versions_name_different_attributes(run, tmp_path):
+    catalog = limen.Catalog.open(tmp_path / "c", {"x": "int32", "y": "int32"}, ids="int64")
+    catalog.add({1: "x >= 1", 2: "y = 3"})
+    catalog.remove([2])
+    result = run("plot", "hotspots", "c", "--on", "x")
+    told = "hotspots.png: 1 of 1 groups are hotspots and hold 100 % of 1 queries on x\n"
+    assert (result.exit_code, result.stdout) == (0, told), result.stderr
+
+
+@pytest.mark.parametrize(("option", "given"), [("--types", "x=int8"), ("--bounds", "[)")])
+def test_what_is_said_of_files_is_refused_for_a_catalog(run, tmp_path, option, given):
+    limen.Catalog.open(tmp_path / "c", {"x": "int32"}, ids="int64").add({1: "x >= 1"})
+    result = run("plot", "hotspots", "c", option, given)
+    assert result.exit_code == 1 and f"{option} is for files" in result.stderr
+
+
+def test_the_title_says_when_a_group_is_hot(run, tmp_path):
+    """From alpha on until less than half of it: with 10 of 100 it became hot and with 6 it still is."""
+    catalog = limen.Catalog.open(tmp_path / "c", {"x": "int32"}, ids="int64")
+    alone = {100 + i: f"x = {100 + i}" for i in range(90)}
+    catalog.add({i: "x = 1" for i in range(10)} | alone)
+    catalog.remove([0, 1, 2, 3])
+    result = run("plot", "hotspots", "c", "--alpha", "0.1", "-o", "some.svg")
+    assert "1 of 91 groups are hotspots" in result.stdout, result.stderr
+    drawn = re.findall(r"<!-- (.*?) -->", (tmp_path / "some.svg").read_text())
+    assert any("hot from 10 % of all queries on, until less than 5 %" in text for text in drawn)
 
 
 @pytest.mark.parametrize(

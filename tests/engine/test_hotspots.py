@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import limen
-from limen.model import QueryError
+from limen.model import QueryError, QuerySet
 
 XS = {"x": "int32"}
 
@@ -102,6 +102,20 @@ def test_values_have_the_attributes_type(kind: str, ends: list, common: tuple | 
     assert found.schema.field("lo").type == found.schema.field("hi").type
 
 
+@pytest.mark.parametrize(
+    ("kind", "extremes"),
+    [("uint64", (0, 2**64 - 1)), ("int64", (-(2**63), 2**63 - 1)), ("int8", (-128, 127))],
+)
+def test_the_least_and_the_greatest_value_are_no_open_ends(kind: str, extremes: tuple) -> None:
+    least, most = extremes
+    queries = {1: f"x = {least}", 2: f"x <= {least + 5}", 3: f"x = {most}", 4: f"x >= {most - 5}"}
+    found = limen.hotspots(queries, attributes={"x": kind}).select(["lo", "hi"]).to_pylist()
+    assert found == [{"lo": least, "hi": least}, {"lo": most, "hi": most}]
+    if kind != "int8":  # there is room beyond its values
+        (row,) = limen.hotspots({2: f"x <= {least + 5}"}, attributes={"x": kind}).to_pylist()
+        assert (row["lo"], row["hi"]) == (None, least + 5)
+
+
 def test_queries_that_say_nothing_of_the_attribute_are_left_out() -> None:
     queries = {"a": "x > 3 AND y = 1", "b": "y = 2", "c": "x < 9"}
     types = {"x": "int32", "y": "int32"}
@@ -155,6 +169,9 @@ def test_a_value_that_is_in_all_of_a_group() -> None:
             lambda: limen.HotspotTracker({1: "x = 1"}, attributes=XS).add({"a": "x = 2"}),
             "ids are int64",
         ),
+        (lambda: limen.hotspots({1: "x = 1"}, ["x"], attributes=XS), r"on= is the name .*\['x'\]"),
+        (lambda: limen.hotspots({1: "x = 1"}, attributes=5), "attributes= are names .* not a int"),
+        (lambda: limen.HotspotTracker({}, attributes={"s": "string"}), "ranges: none"),
     ],
 )
 def test_refusals(call, told: str) -> None:
@@ -162,7 +179,15 @@ def test_refusals(call, told: str) -> None:
         call()
 
 
-@pytest.mark.parametrize("alpha", [0, -1, 1.5, float("nan")])
+@pytest.mark.parametrize("group", ["a", 1.0, None, True, 7, -1, 2**70, [0]])
+def test_there_is_no_such_group(group: object) -> None:
+    tracker = limen.HotspotTracker({1: "x = 1"}, attributes=XS)
+    for ask in (tracker.queries, tracker.ranges):
+        with pytest.raises(ValueError, match="there is no group"):
+            ask(group)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("alpha", [0, -1, 1.5, float("nan"), "0.5", None, [0.5], Decimal("0.5")])
 def test_alpha_is_a_share(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha is a share"):
         limen.hotspots({1: "x = 1"}, attributes=XS, alpha=alpha)
@@ -209,3 +234,78 @@ def test_a_catalog(tmp_path) -> None:
     catalog = limen.Catalog.open(tmp_path / "c", XS, ids="int64")
     catalog.add({1: "x = 1", 2: "x >= 0"})
     assert limen.hotspots(catalog)["queries"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("first", [{}, {1: "x >= 1"}, {1: "y = 1"}, {1: "x >= 1 AND y = 2"}])
+def test_a_follower_of_a_catalog_of_several_attributes(tmp_path, first: dict) -> None:
+    """Whichever of them the queries of the first version name, and of all later ones."""
+    catalog = limen.Catalog.open(tmp_path / "c", XS | {"y": "int32", "s": "string"}, ids="int64")
+    if first:
+        catalog.add(first)
+    tracker = limen.HotspotTracker(catalog, "x")
+    seen = catalog.version
+    inside = {who for who, where in first.items() if "x" in where}
+    for new, gone in (
+        ({2: "x > 5 AND y = 3"}, []),
+        ({3: "y = 3", 4: "s = 'a' AND x < 9"}, [2]),
+        ({2: "x = 0", 5: "x = 7"}, [3, 4]),
+    ):
+        catalog.change(new, gone)
+        changes = catalog.changes(seen, catalog.version)
+        tracker.remove(changes.removed)
+        tracker.add(changes.added)
+        seen = catalog.version
+        inside = (inside - {*gone}) | {who for who, where in new.items() if "x" in where}
+        rows = tracker.table().to_pylist()
+        found = [who for row in rows for who in tracker.queries(row["group"]).to_pylist()]
+        assert sorted(found) == sorted(inside)
+    catalog.declare({"z": "float64"})
+    catalog.add({9: "z > 1 AND x = 1"})
+    tracker.add(catalog.changes(seen, catalog.version).added)
+    assert len(tracker) == len(inside) + 1
+    tracker.add({10: "x = 1 AND y = 2 AND s = 'b'"})
+    assert len(tracker) == len(inside) + 2
+
+
+def test_a_catalog_whose_only_attribute_has_no_query_yet(tmp_path) -> None:
+    catalog = limen.Catalog.open(tmp_path / "c", XS | {"s": "string"}, ids="int64")
+    assert limen.HotspotTracker(catalog).on == "x"
+    assert limen.hotspots(catalog, "x").num_rows == 0
+    with pytest.raises(QueryError, match="on='s' is string and takes equality only"):
+        limen.hotspots(catalog, "s")
+
+
+@pytest.mark.parametrize("kind", ["arrow", "batch", "pandas", "polars"])
+def test_a_frame_without_rows_has_types(kind: str) -> None:
+    full = pa.table({"id": [1, 2], "x_lo": [1.5, 2.5], "x_hi": pa.array([None, 3.5])})
+
+    def given(table: pa.Table) -> object:
+        if kind == "pandas":
+            return table.to_pandas().set_index(np.arange(7, 7 + len(table)))
+        if kind == "polars":
+            return pytest.importorskip("polars").from_arrow(table)
+        return (
+            table
+            if kind == "arrow"
+            else pa.RecordBatch.from_pydict(table.to_pydict(), table.schema)
+        )
+
+    for on in (None, "x"):
+        tracker = limen.HotspotTracker(given(full.slice(0, 0)), on)
+        assert (tracker.on, tracker.kind, len(tracker)) == ("x", pa.float64(), 0)
+        more = full.append_column("y_lo", pa.array([1, 2])).append_column("s", pa.array(["a", "b"]))
+        tracker.add(given(more))
+        assert tracker.table()["queries"].to_pylist() == [2]
+    with pytest.raises(QueryError, match="has type int32, not float64"):
+        tracker.add(QuerySet.of({7: "x = 1"}, XS))
+    with pytest.raises(QueryError, match="has type float64, not int32"):
+        limen.hotspots(QuerySet.of(full), attributes=XS)
+    assert len(tracker) == 2
+
+
+def test_an_id_that_is_in_is_refused_whatever_its_query_is_now() -> None:
+    tracker = limen.HotspotTracker({1: "x = 1", 2: "x > 5"}, "x", attributes=XS | {"y": "int8"})
+    for queries in ({1: "y = 3"}, {7: "x = 1", 2: "y = 3"}):
+        with pytest.raises(QueryError, match=r"a query with the id [12] is in already"):
+            tracker.add(queries)
+    assert len(tracker) == 2

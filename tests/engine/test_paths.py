@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from limen import Matcher, QuerySet
+from limen.engine import paths
 from limen.engine.paths import Kind
+from limen.partitions.histograms import Histogram
+from limen.testing.strategies import INT64
 
 TYPES = {"symbol": "string", "tenant": "int64", "price": "float64", "volume": "int64"}
 
@@ -26,6 +30,51 @@ def test_the_more_selective_attribute_leads() -> None:
     assert Matcher(QuerySet.of(table)).paths == [(Kind((), "price"), 500)]
     swapped = table.rename_columns(["id", "volume_lo", "volume_hi", "price_lo", "price_hi"])
     assert Matcher(QuerySet.of(swapped)).paths == [(Kind((), "volume"), 500)]
+
+
+def share_by_counting(rows: np.ndarray) -> float:
+    """At every end that there is, how many of the ranges contain it."""
+    ends = [x for x in rows.ravel().tolist() if x not in INT64]
+    met = sum(int(lo) <= x <= int(hi) for x in ends for lo, hi in rows)
+    return met / len(ends) / len(rows)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_choice_is_by_the_mean_count_at_the_ranges_own_ends(seed: int) -> None:
+    """Whatever the scale of an attribute, and where ranges are open to a side or points."""
+    rng = np.random.default_rng(seed)
+    lo = np.sort(rng.integers(-100, 100, 60)) ** 3
+    rows = np.stack([lo, lo + rng.integers(0, 10 ** rng.integers(1, 7), 60)], axis=1)
+    rows[:: seed + 2, 0] = INT64[0]
+    rows[1 :: seed + 3, 1] = INT64[1]
+    rows = rows[(rows[:, 0] != INT64[0]) | (rows[:, 1] != INT64[1])]
+    assert paths._share(rows) == pytest.approx(share_by_counting(rows))
+
+
+def test_of_many_ranges_a_sample_decides() -> None:
+    rng = np.random.default_rng(3)
+    lo = rng.integers(0, 10**6, 50_000)
+    rows = np.stack([lo, lo + rng.integers(0, 20_000, 50_000)], axis=1)
+    begun = np.searchsorted(np.sort(lo), rows, "right")
+    ended = np.searchsorted(np.sort(rows[:, 1]), rows, "left")
+    assert paths._share(rows) == pytest.approx((begun - ended).mean() / 50_000, rel=0.1)
+
+
+def test_the_histogram_is_what_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If its share were upside down, the other attribute would lead."""
+    queries = {i: f"price BETWEEN {i} AND {i + 1} AND volume > {i}" for i in range(100)}
+    asked: list[Histogram] = []
+
+    def upside_down(histogram: Histogram) -> float:
+        asked.append(histogram)
+        return -share(histogram)
+
+    assert Matcher(QuerySet.of(queries, TYPES)).paths == [(Kind((), "price"), 100)]
+    share = Histogram.share
+    monkeypatch.setattr(Histogram, "share", upside_down)
+    assert Matcher(QuerySet.of(queries, TYPES)).paths == [(Kind((), "volume"), 100)]
+    assert [histogram.intervals for histogram in asked] == [100, 100]
+    assert all(len(histogram) == paths.BUCKETS for histogram in asked)
 
 
 def test_keys_come_before_ranges_and_kinds_are_divided() -> None:

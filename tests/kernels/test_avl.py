@@ -83,6 +83,12 @@ class Forest:
             for x in xs:
                 later = [v for v in members if self.ends[v][0] >= x]
                 assert avl.first_from(self.nodes, root, x) == (later[0] if later else avl.NONE)
+                ends = [self.ends[v][1] for v in members]
+                if ends == sorted(ends):
+                    before = [v for v in members if self.ends[v][1] <= x]
+                    after = [v for v in members if self.ends[v][1] > x]
+                    assert avl.last_to(self.nodes, root, x) == (before or [avl.NONE])[-1]
+                    assert avl.first_after(self.nodes, root, x) == (after or [avl.NONE])[0]
 
 
 numbers = st.integers(0, 29)

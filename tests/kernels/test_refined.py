@@ -200,6 +200,10 @@ def test_dead_groups_are_skipped(gone: list[int]) -> None:
         for x in [*range(-1, 102, 3), *INT64]:
             expected = next((v for v in left if 10 * v + 5 >= x), 10)
             assert kernel._first_old(of, x) == expected
+            points = {10 * v + 5: int(of.order[v]) for v in left}
+            below = max((p for p in points if p <= x), default=None)
+            above = min((p for p in points if p > x), default=None)
+            assert kernel.around(of, x) == (points.get(below, -1), points.get(above, -1))
     for v in range(10):
         assert of.living[v] == next((w for w in left if w >= v), 10)
     check(of, {v: (10 * v, 10 * v + 5) for v in left})

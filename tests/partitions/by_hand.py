@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from random import Random
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from limen.kernels import refined as kinds
 from limen.partitions.hotspots import Hotspots
 from limen.partitions.lazy import LazyPartition
-from limen.partitions.partition import Changes, Partition
+from limen.partitions.partition import Changes, Groups, Partition
 from limen.partitions.refined import RefinedPartition
 from limen.testing.strategies import INT64, ordinal_ranges
 
@@ -36,8 +37,9 @@ def greedy(ends: Ends) -> list[tuple[int, set[int]]]:
     return found
 
 
-def as_found(partition: Partition) -> list[tuple[int, set[int]]]:
-    groups = partition.groups()
+def as_found(partition: Partition, groups: Groups | None = None) -> list[tuple[int, set[int]]]:
+    """Points and members of all groups, or of these."""
+    groups = partition.groups() if groups is None else groups
     return [
         (point, {*partition.members(group).tolist()})
         for group, point in zip(groups.group.tolist(), groups.point.tolist(), strict=True)
@@ -76,6 +78,19 @@ def check(partition: Partition, inside: Ends) -> None:
     else:
         assert points == sorted(set(points))
         assert len(points) <= (1 + partition.epsilon) * len(greedy(inside))
+
+
+def around(partition: Partition) -> None:
+    """The groups next to every point, in the order of all groups."""
+    groups = partition.groups()
+    names, points = groups.group.tolist(), groups.point.tolist()
+    for x in {0, *INT64, *points, *(p - 1 for p in points if p > INT64[0])}:
+        place = bisect_right(points, x)
+        below = names[place - 1] if place else None
+        above = names[place] if place < len(points) else None
+        assert partition.around(x) == (below, above)
+    everyone = [(group, members.tolist()) for group, members in partition.all_members()]
+    assert everyone == [(group, partition.members(group).tolist()) for group in names]
 
 
 def check_trees(partition: RefinedPartition, groups: Iterable[int], inside: Ends) -> None:
@@ -197,6 +212,7 @@ class Mirror:
         check(partition, inside)
         if isinstance(partition, LazyPartition) and self.told[-1][0][1] == kinds.RESET:
             assert as_found(partition) == greedy(inside)
+        around(partition)
 
 
 class Watched:
@@ -207,7 +223,7 @@ class Watched:
         self.inside: Ends = {}
         self.ends: Ends = {}  # of those that are in, or on their way in or out
         self.mirror = Mirror(partition, self.ends)
-        self.updates = self.shifted = self.promotions = self.demotions = 0
+        self.updates = self.shifted = self.promotions = self.demotions = self.compared = 0
         self.missed = False
 
     def do(self, kind: str, some: Ends) -> None:
@@ -243,8 +259,8 @@ class Watched:
         self.check_told(kind == "insert", ids, rebuilt)
         if isinstance(partition, Hotspots):
             self.check_moves(before, len(some))
-        elif len(some) == 1 and rebuilt:
-            assert as_found(partition) == greedy(self.inside)
+        if len(some) == 1 and rebuilt:
+            self.check_greedy()
 
     def check_told(self, adds: bool, ids: list[int], rebuilt: int) -> None:
         """One row with the interval for each update, and then those of a reconstruction."""
@@ -265,6 +281,17 @@ class Watched:
             assert len({row[0] for row in rest}) <= rebuilt
         if isinstance(self.partition, LazyPartition):
             assert not rest
+
+    def check_greedy(self) -> None:
+        """After a reconstruction; who has become hot in the same update leaves the others as they are."""
+        partition, inside = self.partition, self.inside
+        if not isinstance(partition, Hotspots):
+            assert as_found(partition) == greedy(inside)
+            return
+        others = self.scattered()
+        found = as_found(partition, partition.scattered())
+        assert found == greedy({v: inside[v] for v in inside if others[v]})
+        self.compared += 1
 
     def scattered(self) -> dict[int, bool]:
         """By interval, whether its group is not hot."""

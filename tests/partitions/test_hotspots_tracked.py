@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
+from decimal import Decimal
+from fractions import Fraction
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,6 +55,16 @@ def test_few_places(alpha: float, picks: list[tuple[int, int]]) -> None:
 @pytest.mark.parametrize("name", HISTORIES)
 def test_adversaries(name: str, alpha: float, epsilon: float, most: int) -> None:
     Watched(Hotspots(alpha, epsilon)).replay(batches(HISTORIES[name], most))
+
+
+def test_reconstructions_are_greedy() -> None:
+    """Of the scattered groups; `Watched` compares after every single update that brought one."""
+    watched = Watched(Hotspots(0.2, 0.05))
+    for name in ("chain", "at a boundary", "losing points", "any 0"):
+        watched.replay([("build", {})])
+        before = watched.compared
+        watched.replay(batches(HISTORIES[name], 1))
+        assert watched.compared > before, name
 
 
 def test_a_batch_is_its_updates_one_by_one() -> None:
@@ -278,10 +292,20 @@ def test_bad_input(call: str, given: tuple, message: str) -> None:
     refuse(Hotspots(0.5, 0.5), call, given, message)
 
 
-@pytest.mark.parametrize("alpha", [0, -0.1, 1.0001, 2, math.nan, math.inf])
-def test_bad_alpha(alpha: float) -> None:
-    with pytest.raises(ValueError, match=f"alpha is a share above 0 and up to 1, not {alpha}"):
-        Hotspots(alpha)
+@pytest.mark.parametrize(
+    "alpha", [0, -0.1, 1.0001, 2, math.nan, math.inf, "0.5", None, True, [0.5], Decimal("0.5")]
+)
+def test_bad_alpha(alpha: object) -> None:
+    told = re.escape(f"alpha is a share above 0 and up to 1, not {alpha!r}")
+    with pytest.raises(ValueError, match=told):
+        Hotspots(alpha)  # type: ignore[arg-type]
+
+
+def test_shares_of_any_kind_of_number() -> None:
+    for alpha in (Fraction(1, 2), np.float32(0.5), 1):
+        tracked = Hotspots(alpha, Fraction(1, 3))  # type: ignore[arg-type]
+        tracked.insert([0, 1, 2], [1, 2, 9], [3, 3, 9])
+        assert tracked.hot().size.tolist() == [2]
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])

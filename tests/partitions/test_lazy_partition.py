@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -105,10 +107,13 @@ def test_bad_input(call: str, given: tuple, message: str) -> None:
     refuse(LazyPartition(0.5), call, given, message)
 
 
-@pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), float("inf")])
-def test_bad_epsilon(epsilon: float) -> None:
-    with pytest.raises(ValueError, match=f"epsilon is a number above 0, not {epsilon}"):
-        LazyPartition(epsilon)
+@pytest.mark.parametrize(
+    "epsilon", [0, -1.0, float("nan"), float("inf"), "1", None, True, [1.0], 10**400, Decimal(1)]
+)
+def test_bad_epsilon(epsilon: object) -> None:
+    told = re.escape(f"epsilon is a number above 0, not {epsilon!r}")
+    with pytest.raises(ValueError, match=told):
+        LazyPartition(epsilon)  # type: ignore[arg-type]
 
 
 def test_there_is_no_such_group() -> None:

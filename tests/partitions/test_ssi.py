@@ -153,7 +153,7 @@ def test_no_group() -> None:
     assert len(index) == index.made == 0
     assert list(index.items()) == []
     assert index.around(3) == (None, None)
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="there is no group 0"):
         index.structure(0)
 
 
@@ -210,6 +210,100 @@ def test_a_structure_that_raises_is_made_anew() -> None:
     index.close()
     partition.delete([1])
     assert len(index) == 1
+
+
+@partitions
+def test_a_structure_that_raised_is_made_anew_when_it_is_asked_for(made) -> None:
+    """Not only at the next change: what it told before would be stale."""
+
+    class Fails(Strict):
+        def add(self, ids: np.ndarray) -> None:
+            raise OSError("no room")
+
+    for ask in (
+        lambda index: [structure.ids for _, structure in index.items()],
+        lambda index: [index.structure(index.around(5)[1]).ids],
+    ):
+        partition = made()
+        partition.insert([0, 7], [0, 0], [9, 9])
+        index = StabbingSetIndex(partition, Fails)
+        with pytest.raises(OSError, match="no room"):
+            partition.insert([1], [0], [9])
+        assert ask(index) == [{0, 1, 7}]
+
+
+def test_a_closed_index_stays_as_it_is() -> None:
+    partition = RefinedPartition()
+    partition.insert([0, 1], [0, 20], [9, 29])
+    index = StabbingSetIndex(partition, Strict)
+    for _ in range(2):  # the second time there is nothing to do
+        index.close()
+    first, second = partition.groups().group.tolist()
+    partition.delete([0])
+    partition.insert([5, 6], [40, 50], [45, 55])
+    assert [(point, structure.ids) for point, structure in index.items()] == [(9, {0}), (29, {1})]
+    assert [index.around(x) for x in (8, 9, 99)] == [(None, first), (first, second), (second, None)]
+
+
+# -- what it costs -------------------------------------------------------------------------------
+
+
+def test_around_does_not_list_the_groups(monkeypatch) -> None:
+    """A search, also where most groups have gone."""
+    partition = RefinedPartition(10.0)
+    n = 3000
+    partition.build(range(n), [10 * v for v in range(n)], [10 * v + 5 for v in range(n)])
+    index = StabbingSetIndex(partition, Strict)
+    partition.delete([v for v in range(n) if v % 1000])
+    partition.insert([n, n + 1], [7007, 13007], [7007, 13007])
+    points = dict(zip(*(c.tolist() for c in partition.groups()[1::-1]), strict=True))
+    partition.groups = None  # type: ignore[method-assign, assignment]
+    places = [5, 7007, 10005, 13007, 20005]
+    for x in (0, 4, 5, 6, 7006, 7007, 10004, 10005, 19999, 20005, 99999, 2**63 - 1, -(2**63)):
+        below = max((p for p in places if p <= x), default=None)
+        above = min((p for p in places if p > x), default=None)
+        assert index.around(x) == (points.get(below), points.get(above))
+    for bad, told in ((2**63, "does not fit int64"), (1.5, "integers are needed, not float64")):
+        with pytest.raises(ValueError, match=told):
+            index.around(bad)  # type: ignore[arg-type]
+
+
+def test_an_index_over_the_lazy_partition_does_not_look_for_members_group_by_group() -> None:
+    """Asked for one group that takes a look at all intervals."""
+    partition, inside = LazyPartition(0.5), {}
+    partition._members = None  # type: ignore[method-assign, assignment]
+    index = StabbingSetIndex(partition, Strict)
+    put(partition, inside, "build", {v: (10 * v, 10 * v + 5) for v in range(100)})
+    put(partition, inside, "insert", {v: (10 * v, 10 * v + 5) for v in range(100, 120)})
+    put(partition, inside, "insert", {500: (5000, 5009), 501: (5003, 5010), 502: (2, 3)})
+    assert partition.reconstructions == 0
+    put(partition, inside, "delete", {v: (0, 0) for v in (3, 7, 500)})
+    put(partition, inside, "insert", {v: (10 * v, 10 * v + 5) for v in range(120, 190)})
+    assert partition.reconstructions > 0
+    found = sorted(v for _, structure in index.items() for v in structure.ids)
+    assert found == sorted(inside)
+
+
+def test_one_that_was_created_is_given_its_interval_and_then_the_others() -> None:
+    class Noted(Strict):
+        def __init__(self, ids: np.ndarray) -> None:
+            super().__init__(ids)
+            self.added: list[int] = []
+
+        def add(self, ids: np.ndarray) -> None:
+            super().add(ids)
+            self.added += ids.tolist()
+
+    partition = RefinedPartition(9.0)
+    partition.build([0, 1], [0, 100], [9, 109])
+    index = StabbingSetIndex(partition, Noted)
+    partition.insert([2, 3, 4, 5], [50, 51, 0, 52], [60, 60, 20, 60])
+    found = [(point, s.given, s.added) for point, s in index.items()]
+    assert found == [(9, [0], [4]), (60, [2], [3, 5]), (109, [1], [])]
+    partition.delete([2, 3, 5])
+    partition.insert([6, 7], [70, 0], [71, 30])  # the group's number is given anew
+    found = [(point, s.given, s.added) for point, s in index.items()]
+    assert found == [(9, [0], [4, 7]), (71, [6], []), (109, [1], [])]
 
 
 def test_a_subscriber_cannot_change_the_partition() -> None:

@@ -93,6 +93,9 @@ def hotspots(
     if not 0 < alpha <= 1:
         raise LimenError(f"--alpha is a share above 0 and up to 1, not {alpha:g}")
     if queries.is_dir():
+        for option, given in (("--types", types), ("--bounds", None if bounds == "[]" else bounds)):
+            if given is not None:
+                raise LimenError(f"{option} is for files: a catalog says by itself, leave it out")
         catalog = Catalog.open(queries)
         query_set, time = catalog.snapshot(), "version"
         attribute, why = attribute_of(query_set, on)

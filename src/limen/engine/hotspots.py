@@ -12,9 +12,19 @@ import pyarrow as pa
 from limen.catalog import Catalog
 from limen.engine.codes import NumberCodes, TextCodes
 from limen.engine.paths import constrained
-from limen.model import INT64_MAX, INT64_MIN, QueryError, QuerySet, column_of, type_name
+from limen.model import (
+    INT64_MAX,
+    INT64_MIN,
+    QueryError,
+    QuerySet,
+    attribute_type,
+    column_of,
+    is_ordinal,
+    lossless,
+    type_name,
+)
+from limen.model.frames import is_frame
 from limen.model.ids import id_array
-from limen.model.types import is_ordinal, lossless
 from limen.model.where import Known
 from limen.partitions.hotspots import Hotspots, Moves
 from limen.partitions.partition import Groups
@@ -52,12 +62,24 @@ class HotspotTracker:
         bounds: str = "[]",
     ) -> None:
         """`queries`: a catalog, or whatever `QuerySet.of` takes; `on`: an attribute on which they have
-        ranges, which need not be said if there is one only."""
+        ranges, which need not be said if there is one only. `attributes` are the types, where they are
+        not those that a catalog declares, or a frame's own."""
+        if attributes is not None and not isinstance(attributes, (Mapping, pa.Schema)):
+            told = type(attributes).__name__
+            raise QueryError(f"attributes= are names with types, or a schema, not a {told}")
         if isinstance(queries, Catalog):
+            known = queries.attributes
             queries = queries.snapshot()
-        found = QuerySet.of(queries, attributes, bounds=bounds)
-        self._known = found.attributes if attributes is None else attributes
-        self.on, self.kind = _attribute(found, on, attributes)
+        else:
+            queries = _arrow(queries) if is_frame(queries) else queries
+            known = _types_of(queries)
+        found = queries
+        if not isinstance(found, QuerySet):
+            found = QuerySet.of(queries, attributes, bounds=bounds)
+        self._known = {**known, **found.attributes} if attributes is None else attributes
+        self.on, self.kind = _attribute(found, on, self._known)
+        if attributes is not None and self.on in (types := Known(attributes)):
+            _refuse_other(self.on, self.kind, types.type_of(self.on))
         self._bounds = bounds
         self._tracked = Hotspots(alpha, epsilon)
         ids, lo, hi = self._constraining(found)
@@ -69,19 +91,27 @@ class HotspotTracker:
         return len(self._tracked)
 
     def add(self, queries: object) -> None:
-        """Take these queries in; those that do not constrain the attribute are left out."""
-        found = QuerySet.of(queries, self._known, bounds=self._bounds)
+        """Take these queries in; those that do not constrain the attribute are left out.
+
+        What a set or a frame says of other attributes is not looked at, so it does not matter whether
+        these were known before. An id that is in is refused, whatever its query is now.
+        """
+        found = queries
+        if not isinstance(found, QuerySet):
+            rows = _of_attribute(queries, self.on) if is_frame(queries) else queries
+            found = QuerySet.of(rows, self._known, bounds=self._bounds)
+        if len(self):
+            everyone = self._numbers.column(found.ids) if len(found) else found.ids
+            there = self._numbers.find(everyone) >= 0
+            if there.any():
+                who = everyone[int(there.argmax())].as_py()
+                raise QueryError(f"a query with the id {who!r} is in already")
         ids, lo, hi = self._constraining(found)
         if not len(ids):
             return
         if not len(self):
             self._numbers = _Numbers(ids.type)
-        ids = self._numbers.column(ids)
-        there = self._numbers.find(ids) >= 0
-        if there.any():
-            who = ids[int(there.argmax())].as_py()
-            raise QueryError(f"a query with the id {who!r} is in already")
-        self._tracked.insert(self._numbers.give(ids), lo, hi)
+        self._tracked.insert(self._numbers.give(self._numbers.column(ids)), lo, hi)
 
     def remove(self, ids: Iterable[str | int] | pa.Array | pa.ChunkedArray) -> None:
         """Take queries out; ids of queries that are not in are passed over."""
@@ -103,8 +133,8 @@ class HotspotTracker:
         share = groups.size / max(1, len(self))
         columns = {
             "group": groups.group,
-            "lo": self._values(lo, INT64_MIN),
-            "hi": self._values(hi, INT64_MAX),
+            "lo": self._values(lo, (lo == INT64_MIN) & (hi != lo)),
+            "hi": self._values(hi, (hi == INT64_MAX) & (hi != lo)),
             "queries": groups.size,
             "share": share,
             "hot": hot,
@@ -143,13 +173,15 @@ class HotspotTracker:
     def moves(self) -> Moves:
         return self._tracked.moves
 
-    def _values(self, found: I64, beyond: int) -> pa.Array:
-        none = found == beyond
+    def _values(self, found: I64, none: npt.NDArray[np.bool_]) -> pa.Array:
+        """The values of ordinals; null where a range has no end. (The least and the greatest value of
+        a type of 64 bits are no ends either, but where a range is that value alone.)"""
         column = column_of(np.where(none, 0, found), self.kind)
         return pa.compute.if_else(pa.array(none), pa.scalar(None, self.kind), column)
 
     def _constraining(self, queries: QuerySet) -> tuple[pa.Array, I64, I64]:
         """Ids and ends of the queries that constrain the attribute."""
+        _refuse_other(self.on, queries.attributes.get(self.on, self.kind), self.kind)
         if self.on not in queries.lo:
             return queries.ids.slice(0, 0), np.empty(0, np.int64), np.empty(0, np.int64)
         lo, hi = queries.lo[self.on], queries.hi[self.on]
@@ -251,20 +283,73 @@ def hotspots(
 
 
 def _attribute(
-    queries: QuerySet, asked: str | None, given: Mapping[str, str | pa.DataType] | pa.Schema | None
+    queries: QuerySet, asked: str | None, given: Mapping[str, str | pa.DataType] | pa.Schema
 ) -> tuple[str, pa.DataType]:
-    there = ", ".join(queries.lo) or "none"
+    """The attribute that is meant, and its type: of those with ranges or, if there are none yet, that
+    could have some."""
+    if asked is not None and not isinstance(asked, str):
+        raise QueryError(f"on= is the name of an attribute, not {asked!r}")
+    there = list(queries.lo)
     if asked is None:
-        if len(queries.lo) == 1:
-            asked = next(iter(queries.lo))
-            return asked, queries.attributes[asked]
-        raise QueryError(f"on= says which attribute is meant; attributes with ranges: {there}")
-    if asked not in queries.lo:
-        kind = queries.attributes.get(asked)
-        if kind is None and given is not None and asked in (known := Known(given)):
-            kind = known.type_of(asked)
-            if is_ordinal(kind):
-                return asked, kind
-        told = f"is {type_name(kind)} and takes equality only" if kind else "is in no query"
-        raise QueryError(f"on={asked!r} {told}; attributes with ranges: {there}")
-    return asked, queries.attributes[asked]
+        there = there or [name for name, kind in _kinds(given).items() if is_ordinal(kind)]
+        if len(there) != 1:
+            listed = ", ".join(there) or "none"
+            raise QueryError(f"on= says which attribute is meant; attributes with ranges: {listed}")
+        asked = there[0]
+    if asked in queries.lo:
+        return asked, queries.attributes[asked]
+    kind = queries.attributes.get(asked)
+    if kind is None and asked in (known := Known(given)):
+        kind = known.type_of(asked)
+        if is_ordinal(kind):
+            return asked, kind
+    told = f"is {type_name(kind)} and takes equality only" if kind else "is in no query"
+    listed = ", ".join(there) or "none"
+    raise QueryError(f"on={asked!r} {told}; attributes with ranges: {listed}")
+
+
+def _refuse_other(name: str, found: pa.DataType, kind: pa.DataType) -> None:
+    if found != kind:
+        raise QueryError(f"has type {type_name(found)}, not {type_name(kind)}", field=name)
+
+
+def _kinds(given: Mapping[str, str | pa.DataType] | pa.Schema) -> dict[str, pa.DataType]:
+    if isinstance(given, pa.Schema):
+        return {field.name: field.type for field in given}
+    return {name: attribute_type(kind) for name, kind in given.items()}
+
+
+# -- frames ------------------------------------------------------------------------------------------
+
+ENDS = ("_lo", "_hi")
+
+
+def _arrow(frame: Any) -> pa.Table:
+    """A frame as Arrow columns, without the index of a pandas one."""
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "reset_index"):
+        frame = frame.reset_index(drop=True)
+    try:
+        return frame if isinstance(frame, pa.Table) else pa.table(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise QueryError(f"the frame cannot be read as Arrow columns: {error}") from None
+
+
+def _types_of(queries: object) -> dict[str, pa.DataType]:
+    """Of the attributes on which a frame's columns are ranges, also if no row says anything of them."""
+    found: dict[str, pa.DataType] = {}
+    for field in queries.schema if isinstance(queries, pa.Table) else ():
+        name = field.name[: -len(ENDS[0])]
+        if name and field.name.endswith(ENDS) and is_ordinal(field.type):
+            found.setdefault(name, attribute_type(field.type))
+    return found
+
+
+def _of_attribute(frame: object, on: str) -> pa.Table:
+    """The columns that say something of the attribute; all of a frame of texts, any of which may."""
+    table = _arrow(frame)
+    if "where" in table.column_names and on != "where":
+        return table
+    mine = ("id", on, *(f"{on}{end}" for end in (*ENDS, "_bounds")))
+    return table.select([name for name in table.column_names if name in mine])

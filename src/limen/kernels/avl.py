@@ -214,6 +214,32 @@ def first_from(nodes: I64, root: int, x: int) -> int:
 
 
 @leaf
+def last_to(nodes: I64, root: int, x: int) -> int:
+    """The last that ends at x or before, or NONE; in a tree whose nodes end in order, too."""
+    found, at = np.int64(NONE), np.int64(root)
+    while at >= 0:
+        if nodes[at, HI] <= x:
+            found = at
+            at = nodes[at, RIGHT]
+        else:
+            at = nodes[at, LEFT]
+    return found
+
+
+@leaf
+def first_after(nodes: I64, root: int, x: int) -> int:
+    """The first that ends after x, or NONE; likewise."""
+    found, at = np.int64(NONE), np.int64(root)
+    while at >= 0:
+        if nodes[at, HI] > x:
+            found = at
+            at = nodes[at, LEFT]
+        else:
+            at = nodes[at, RIGHT]
+    return found
+
+
+@leaf
 def least(nodes: I64, root: int) -> int:
     """The first of a tree that is not empty."""
     at = np.int64(root)

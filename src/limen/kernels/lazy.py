@@ -146,5 +146,12 @@ def lay_out(of: Lazy, ids: I32, order: I64, starts: I64, points: I64, made: I64)
 
 
 @loop
+def around(of: Lazy, x: int) -> tuple[int, int]:
+    """The groups of the last point at or before x and of the first point after it, or NONE."""
+    root = of.counts[SPOTS]
+    return avl.last_to(of.spots, root, x), avl.first_after(of.spots, root, x)
+
+
+@loop
 def list_groups(of: Lazy, groups: I32) -> int:
     return avl.members(of.spots, of.path, of.counts[SPOTS], groups)

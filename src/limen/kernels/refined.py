@@ -113,15 +113,9 @@ def _resize(of: Refined, before: int, after: int) -> None:
 
 
 @leaf
-def _first_old(of: Refined, x: int) -> int:
-    """The place of the first old group, of those not empty, whose point is at x or later."""
-    low, many = np.int64(0), of.counts[N_OLD]
-    end = many
-    while many > 0:
-        half = (many + 1) >> 1
-        low += half if of.at[low + half - 1] < x else 0
-        many -= half
-    place = low
+def _living_from(of: Refined, first: int) -> int:
+    """The first place from this one on whose old group is not empty; N_OLD if there is none."""
+    low, place, end = np.int64(first), np.int64(first), of.counts[N_OLD]
     while place < end and of.living[place] != place:
         place = np.int64(of.living[place])
     while low < place:  # the next time it is a shorter way
@@ -129,6 +123,17 @@ def _first_old(of: Refined, x: int) -> int:
         of.living[low] = place
         low = following
     return place
+
+
+@leaf
+def _first_old(of: Refined, x: int) -> int:
+    """The place of the first old group, of those not empty, whose point is at x or later."""
+    low, many = np.int64(0), of.counts[N_OLD]
+    while many > 0:
+        half = (many + 1) >> 1
+        low += half if of.at[low + half - 1] < x else 0
+        many -= half
+    return _living_from(of, low)
 
 
 @leaf
@@ -387,6 +392,47 @@ def list_groups(of: Refined, groups: I32, points: I64, sizes: I64) -> int:
         groups[n], points[n] = group, of.points[group]
         sizes[n] = of.nodes[of.roots[group], avl.SIZE]
         n += 1
+
+
+@loop
+def around(of: Refined, x: int) -> tuple[int, int]:
+    """The groups of the partition with the last point at or before x and the first after it, or NONE.
+
+    Points that are equal are in the order of `list_groups`. Cost: a search among the old groups and in
+    the tree of the new ones; log n looks for one that is not empty, the shortest way that is known.
+    """
+    place, many = np.int64(0), of.counts[N_OLD]
+    while many > 0:
+        half = (many + 1) >> 1
+        place += half if of.at[place + half - 1] <= x else 0
+        many -= half
+    before, after = np.int64(NONE), np.int64(NONE)
+    following = _living_from(of, place)
+    if following < of.counts[N_OLD]:
+        after = np.int64(of.order[following])
+    last, first, reach = np.int64(NONE), place, np.int64(1)
+    while first > 0 and last < 0:  # further and further back
+        first = max(np.int64(0), place - reach)
+        reach *= 2
+        living = _living_from(of, first)
+        last = living if living < place else last
+    end = place
+    while last >= 0 and last + 1 < end:
+        middle = (last + end) >> 1
+        living = _living_from(of, middle)
+        if living < place:
+            last = living
+        else:
+            end = middle
+    if last >= 0:
+        before = np.int64(of.order[last])
+    spot = avl.last_to(of.spots, of.counts[SPOTS], x)
+    if spot >= 0 and (before < 0 or of.points[spot] >= of.points[before]):
+        before = spot
+    spot = avl.first_after(of.spots, of.counts[SPOTS], x)
+    if spot >= 0 and (after < 0 or of.points[spot] < of.points[after]):
+        after = spot
+    return before, after
 
 
 @loop

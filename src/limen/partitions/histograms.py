@@ -22,6 +22,8 @@ Cost, of n intervals and k buckets: sorting and a few passes for HIST-SSI, k * n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
+from numbers import Integral
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -48,6 +50,7 @@ Method = Literal["shared", "mapped"]
 Relative = Literal["group", "all"]
 
 MICRO = 512  # runs to which the points of a part are reduced before exact clustering
+MASK = 2**64 - 1
 ROUNDS = 500  # of the iterative k-means; it is seldom more than a few dozen
 
 
@@ -73,6 +76,12 @@ class Values:
         if not ends:
             return cls(INT64_MIN, INT64_MAX, sample)
         return cls(min(int(x.min()) for x in ends), max(int(x.max()) for x in ends), sample)
+
+    def as_far_as(self, first: int, last: int) -> Values:
+        """With ends as far out as these; a sample stays as it is."""
+        found = Values(first, last)
+        found._sample = self._sample
+        return found
 
     def below(self, xs: I64) -> F64:
         """The share of values below each x."""
@@ -150,6 +159,13 @@ class Error(NamedTuple):
     root: float
 
 
+class Span(NamedTuple):
+    """From the least to the greatest end of intervals; empty if `last` is before `first`."""
+
+    first: int
+    last: int
+
+
 class Histogram:
     """Buckets over all of int64: bucket b has the values from edges[b] to before edges[b + 1].
 
@@ -167,9 +183,16 @@ class Histogram:
     """
 
     def __init__(
-        self, edges: I64, value: F64, exact: Steps, values: Values, intervals: int, buckets: int
+        self,
+        edges: I64,
+        value: F64,
+        exact: Steps,
+        values: Values,
+        intervals: int,
+        buckets: int,
+        asked: int,
     ) -> None:
-        """`value` may be NaN where no values are expected."""
+        """`value` may be NaN where no values are expected; `asked`: the buckets that could have been."""
         self.edges = edges
         self.least, self.most = extremes(exact.firsts, exact.heights, edges)
         value = np.where(np.isnan(value), (self.least + self.most) / 2, value)
@@ -177,9 +200,12 @@ class Histogram:
         self.values = values
         self.intervals = intervals
         self.buckets = buckets
+        self._asked = asked
         self.mass = values.by_piece(edges)
         self._mean = exact.means(edges, self.value)
         self._lean = self.value / np.where(self._mean > 0, self._mean, 1)
+        known = None if len(exact.firsts) == 1 else Span(values.first, values.last)
+        self._built = self._known = known
         inner = exact.reach
         begins, ends = exact.firsts[inner][:1], _lasts(exact.firsts)[inner][-1:]
         self.pieces = int(((edges >= begins) & (edges <= ends)).sum()) if len(begins) else 0
@@ -208,7 +234,8 @@ class Histogram:
         A bucket's value is the mean of f over it, so that `share` is exact at build. Intervals that are
         open to a side are counted in the outermost bucket there.
         """
-        lo, hi, phi = _checked(lo, hi, buckets, values)
+        buckets = _whole(buckets)
+        lo, hi, phi = _checked(lo, hi, values)
         exact = Steps.of(np.sort(lo), np.sort(hi), phi)
         edges = _evenly(phi, buckets, exact)
         starts = _union(edges, exact.firsts)
@@ -218,7 +245,7 @@ class Histogram:
         summed = np.bincount(bucket, shares * exact.at(starts), len(edges))
         mean = np.full(len(edges), np.nan)
         np.divide(summed, mass, out=mean, where=mass > 0)
-        return cls(edges, mean, exact, phi, len(lo), buckets)
+        return cls(edges, mean, exact, phi, len(lo), buckets, buckets)
 
     @classmethod
     def optimal(
@@ -259,7 +286,8 @@ class Histogram:
         pieces, its error taken relative to the count of all intervals. More than half as many buckets
         are not placed by that but evenly, and shared out by size.
         """
-        lo, hi, phi = _checked(lo, hi, buckets, values)
+        buckets = _whole(buckets)
+        lo, hi, phi = _checked(lo, hi, values)
         if method not in ("shared", "mapped"):
             raise ValueError(f"method is 'shared' or 'mapped', not {method!r}")
         if relative_to not in ("group", "all"):
@@ -280,7 +308,7 @@ class Histogram:
             runs.append(rest.runs())
         edges, value = _added_up(runs)
         handed = sum(len(run.values) for run in runs)
-        return cls(edges, value, exact, phi, len(lo), handed)
+        return cls(edges, value, exact, phi, len(lo), handed, buckets)
 
     # -- asking --------------------------------------------------------------------------------------
 
@@ -299,6 +327,18 @@ class Histogram:
     def share(self) -> float:
         """The part of the intervals that a value is expected to lie in, by these estimates."""
         return float(self.mass @ self.value) / self.intervals if self.intervals else 0.0
+
+    @property
+    def looseness(self) -> float:
+        """The mean width of the bounds, by the mean estimate, over the values that are expected.
+
+        Every insert and delete adds to it, and nothing but building anew takes off: do that when it is
+        some times what it was at first. It is infinite where nothing is expected and something may be.
+        """
+        width, count = float(self.mass @ (self.most - self.least)), float(self.mass @ self.value)
+        if not width:
+            return 0.0
+        return width / count if count else inf
 
     def error(
         self, lo: npt.ArrayLike, hi: npt.ArrayLike, values: npt.ArrayLike | None = None
@@ -322,10 +362,15 @@ class Histogram:
         """The mean count of a bucket grows by the share of its values that each interval covers, and its
         value, which is least off in relation to the counts and so below their mean, in proportion.
 
-        Edges stay, also where the new intervals are: build anew when bounds have become too wide. Cost: a
-        bisection an end, and a pass over the buckets.
+        Edges stay where they are between the least and the greatest end so far. Beyond, where one bucket
+        without an end would tell nothing, the new ends make edges, about as far apart as there would be
+        buckets for all (at most `buckets` and a few on each side), and values are expected there as well.
+        `looseness` says when to build anew. Cost: a bisection an end, and a pass over the buckets.
         """
-        inner, touched, covered, n = self._covered(lo, hi)
+        first, last = plain(lo, np.int64), plain(hi, np.int64)
+        refuse_upside_down(first, last)
+        self._reach_out(first, last)
+        inner, touched, covered, n = self._covered(first, last)
         self.least += inner
         self.most += inner + touched
         self._settle(covered, n)
@@ -338,6 +383,53 @@ class Histogram:
         self.least = np.maximum(self.least - inner - touched, 0)
         self.most = np.maximum(self.most - inner, 0)
         self._settle(-covered, -n)
+
+    def _reach_out(self, lo: I64, hi: I64) -> None:
+        """Make edges where these end beyond all ends so far; of a cell as wide as a bucket would be if
+        all were evenly cut, only the one next to what was built with, and the outermost."""
+        begins, beyond = lo[lo != INT64_MIN], hi[hi != INT64_MAX] + 1
+        at = np.concatenate([begins, beyond])
+        if not len(at):
+            return
+        least = min(int(begins.min(initial=INT64_MAX)), int(beyond.min(initial=INT64_MAX)) - 1)
+        most = max(int(begins.max(initial=INT64_MIN)), int(beyond.max(initial=INT64_MIN + 1)) - 1)
+        if self._known is None or self._built is None:
+            self._built = self._known = Span(least, least - 1)
+        before, built = self._known, self._built
+        known = Span(min(before.first, least), max(before.last, most))
+        if known == before:
+            return
+        apart = max(1, -(-(known.last - known.first) // self._asked))
+        edges = self.edges[1:]
+        kept = [self.edges[:1], edges[(edges > built.first) & (edges <= built.last)]]
+        above = np.unique(np.concatenate([at[at > before.last], edges[edges > built.last]]))
+        if known.last > before.last:
+            above = np.union1d(above, np.array([before.last + 1], np.int64))
+        below = np.unique(np.concatenate([at[at < before.first], edges[edges <= built.first]]))
+        if known.first < before.first:
+            below = np.union1d(below, np.array([before.first], np.int64))
+        kept += [above[_first_of_cells(above, built.last + 1, apart)], above[-1:]]
+        below = below[::-1]
+        kept += [below[_first_of_cells(below, built.first, apart)], below[-1:]]
+        self._known, self.values = known, self.values.as_far_as(*known)
+        self._cut(np.unique(np.concatenate(kept)))
+
+    def _cut(self, edges: I64) -> None:
+        """Go over to other edges: what is cut has the same in all parts, what is joined its mean."""
+        starts = _union(self.edges, edges)
+        old, at = np.searchsorted(self.edges, starts, "right") - 1, np.searchsorted(starts, edges)
+        new = np.searchsorted(edges, starts, "right") - 1
+        mass, width = self.values.by_piece(starts), _width(starts, _lasts(starts))
+        weight = np.where((np.add.reduceat(mass, at) > 0)[new], mass, width)
+        weight /= np.add.reduceat(weight, at)[new]
+        self._mean = np.add.reduceat(weight * self._mean[old], at)
+        self._lean = np.add.reduceat(weight * self._lean[old], at)
+        self.least = np.minimum.reduceat(self.least[old], at)
+        self.most = np.maximum.reduceat(self.most[old], at)
+        self.edges, self.mass = edges, self.values.by_piece(edges)
+        if self._known is not None:
+            inside = (edges >= self._known.first) & (edges <= self._known.last)
+            self.pieces = int(np.count_nonzero(inside))
 
     def _settle(self, covered: F64, n: int) -> None:
         self.intervals += n
@@ -385,7 +477,10 @@ def optima(
     values: npt.ArrayLike | None = None,
 ) -> list[Histogram]:
     """HIST-OPT for several numbers of buckets, for the cost of the largest."""
-    lo, hi, phi = _checked(lo, hi, min(buckets), values)
+    if not len(buckets):
+        raise ValueError("a number of buckets is needed, at least one")
+    buckets = [_whole(number) for number in buckets]
+    lo, hi, phi = _checked(lo, hi, values)
     exact = Steps.of(np.sort(lo), np.sort(hi), phi)
     inner = exact.reach
     firsts, weights = exact.firsts[inner], np.ascontiguousarray(exact.weights[inner])
@@ -397,7 +492,7 @@ def optima(
         value = _means_of(heights, weights, ends)
         run = _Runs(firsts[ends[:-1]], _lasts(exact.firsts)[inner][ends[1:] - 1], value)
         edges, summed = _added_up([run])
-        made.append(Histogram(edges, summed, exact, phi, len(lo), number))
+        made.append(Histogram(edges, summed, exact, phi, len(lo), number, number))
     return made
 
 
@@ -625,13 +720,20 @@ def _added_up(runs: Sequence[_Runs]) -> tuple[I64, F64]:
 
 
 def _checked(
-    lo: npt.ArrayLike, hi: npt.ArrayLike, buckets: int, values: npt.ArrayLike | None
+    lo: npt.ArrayLike, hi: npt.ArrayLike, values: npt.ArrayLike | None
 ) -> tuple[I64, I64, Values]:
     first, last = plain(lo, np.int64), plain(hi, np.int64)
     refuse_upside_down(first, last)
+    return first, last, Values.among(first, last, values)
+
+
+def _whole(buckets: object) -> int:
+    """A number of buckets."""
+    if not isinstance(buckets, Integral) or isinstance(buckets, bool):
+        raise ValueError(f"the number of buckets is an integer, not {buckets!r}")
     if buckets < 1:
         raise ValueError(f"a histogram needs a bucket, not {buckets}")
-    return first, last, Values.among(first, last, values)
+    return int(buckets)
 
 
 def _mass(below: F64) -> F64:
@@ -654,6 +756,14 @@ def _union(one: I64, other: I64) -> I64:
     new = np.ones(len(both), np.bool_)
     new[1:] = both[1:] != both[:-1]
     return both[new]
+
+
+def _first_of_cells(xs: I64, begin: int, width: int) -> npt.NDArray[np.intp]:
+    """Of xs further and further from `begin`, to either side, the first in each cell of this width."""
+    away = xs.astype(np.uint64) - np.array([begin & MASK], np.uint64)
+    if len(xs) and int(xs[-1]) < begin:
+        away = np.array([begin & MASK], np.uint64) - xs.astype(np.uint64)
+    return np.unique(away // np.array([width], np.uint64), return_index=True)[1]
 
 
 def _evenly(phi: Values, buckets: int, exact: Steps) -> I64:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from limen.indexes.protocol import with_room
 from limen.kernels import hotspots as kernel
 from limen.kernels.refined import MEMBERS, MISSED, N_CHANGES
-from limen.partitions.partition import Groups
+from limen.partitions.partition import Groups, number
 from limen.partitions.refined import RefinedPartition
 
 I32 = npt.NDArray[np.int32]
@@ -47,10 +47,10 @@ class Hotspots(RefinedPartition):
     """
 
     def __init__(self, alpha: float, epsilon: float = 1.0) -> None:
-        if not 0 < alpha <= 1:
-            raise ValueError(f"alpha is a share above 0 and up to 1, not {alpha}")
+        if not 0 < number(alpha) <= 1:
+            raise ValueError(f"alpha is a share above 0 and up to 1, not {alpha!r}")
         super().__init__(epsilon)
-        self.alpha = alpha
+        self.alpha = number(alpha)
         self._updates = 0
         self._hot = self._no_hot()
 
@@ -91,6 +91,20 @@ class Hotspots(RefinedPartition):
 
     def groups(self) -> Groups:
         return self.hot().and_also(self.scattered())
+
+    def around(self, x: int) -> tuple[int | None, int | None]:
+        below, above = super().around(x)
+        hot = self.hot()
+        place = int(np.searchsorted(hot.point, x, "right"))
+        if place > 0 and (below is None or self._point(below) < hot.point[place - 1]):
+            below = int(hot.group[place - 1])
+        if place < len(hot.group) and (above is None or self._point(above) >= hot.point[place]):
+            above = int(hot.group[place])
+        return below, above
+
+    def _point(self, group: int) -> int:
+        """Of a group that is not hot."""
+        return int(self.state.points[group])
 
     def _build(self, ids: I32, lo: I64, hi: I64) -> None:
         super()._build(ids, lo, hi)

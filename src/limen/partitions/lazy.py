@@ -1,17 +1,20 @@
 """A stabbing partition kept by the lazy strategy of appendix A.1: simple, and dear where groups are few.
 
 Updates cost next to nothing (`kernels/lazy.py`) until a reconstruction is due, which sorts all intervals
-anew: n log n / (epsilon tau) an update on average.
+anew: n log n / (epsilon tau) an update on average. What a group's members have in common is not widened
+again when one of them goes, before the next reconstruction: its point stays right, but an interval that
+would meet the wider part makes a group of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from limen.indexes.protocol import with_room
+from limen.indexes.protocol import plain, with_room
 from limen.kernels import avl
 from limen.kernels import lazy as kernel
 from limen.partitions.canonical import canonical
@@ -110,11 +113,24 @@ class LazyPartition(Partition):
         found[found] = state.sizes[groups[found]] > 0
         return found
 
-    def members(self, group: int) -> I32:
-        """The intervals of a group, in order of their left ends; it takes a look at all intervals."""
+    def around(self, x: int) -> tuple[int | None, int | None]:
+        below, above = kernel.around(self._state, int(plain([x], np.int64)[0]))
+        return None if below < 0 else int(below), None if above < 0 else int(above)
+
+    def all_members(self) -> Iterator[tuple[int, I32]]:
+        """For the price of a sort, where asking group by group takes a look at all for each."""
+        state, ids = self._state, self.ids()
+        of = state.group_of[ids]
+        order = np.lexsort((state.lo[ids], of))
+        begins = np.flatnonzero(np.diff(of[order], prepend=-1))
+        names = of[order][begins].tolist()
+        found = dict(zip(names, np.split(ids[order], begins[1:]), strict=False))
+        for group in self.groups().group.tolist():
+            yield group, found[group]
+
+    def _members(self, group: int) -> I32:
+        """It takes a look at all intervals."""
         state = self._state
-        if not self.has_groups(np.array([group]))[0]:
-            raise ValueError(f"there is no group {group}")
         mine = np.flatnonzero(self._live)
         mine = mine[state.group_of[mine] == group]
         found: I32 = mine[np.argsort(state.lo[mine], kind="stable")].astype(np.int32)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from math import inf, nan
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,9 +55,9 @@ class Partition(ABC):
     """
 
     def __init__(self, epsilon: float = 1.0) -> None:
-        if not 0 < epsilon < float("inf"):
-            raise ValueError(f"epsilon is a number above 0, not {epsilon}")
-        self.epsilon = epsilon
+        if not 0 < number(epsilon) < inf:
+            raise ValueError(f"epsilon is a number above 0, not {epsilon!r}")
+        self.epsilon = number(epsilon)
         self.reconstructions = 0
         self._live = np.zeros(0, np.bool_)
         self._subscribers: list[Subscriber] = []
@@ -84,9 +86,21 @@ class Partition(ABC):
     @abstractmethod
     def groups(self) -> Groups: ...
 
-    @abstractmethod
     def members(self, group: int) -> I32:
         """The intervals of a group, in order of their left ends."""
+        return self._members(self._group(group))
+
+    @abstractmethod
+    def _members(self, group: int) -> I32: ...
+
+    def all_members(self) -> Iterator[tuple[int, I32]]:
+        """Every group with its members, in order of the points."""
+        for group in self.groups().group.tolist():
+            yield group, self._members(group)
+
+    @abstractmethod
+    def around(self, x: int) -> tuple[int | None, int | None]:
+        """The groups of the last point at or below x and of the first point above it."""
 
     @abstractmethod
     def has_groups(self, groups: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -99,11 +113,16 @@ class Partition(ABC):
         """Tell of what happens to groups, batch by batch (or in parts of one) after it has happened.
 
         A subscriber may ask the partition but not change it. If one raises, the batch is done and all
-        others are told before the exception comes out of the call that made the change.
+        others are told before the exception comes out of the call that made the change. (Not so if it
+        is interrupted, as by Ctrl-C: then what is left of the batch is not done.)
         """
+        if not callable(subscriber):
+            raise ValueError(f"a subscriber is called with the changes; {subscriber!r} cannot be")
         self._subscribers.append(subscriber)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
+        if subscriber not in self._subscribers:
+            raise ValueError(f"{subscriber!r} is not subscribed to this partition")
         self._subscribers.remove(subscriber)
 
     # -- updates ---------------------------------------------------------------------------------
@@ -112,18 +131,26 @@ class Partition(ABC):
         """Hold these intervals and no others, in the canonical partition."""
         numbers, first, last = self._checked(ids, lo, hi, among=np.zeros(0, np.bool_))
         self._refuse_within()
-        self._live = np.zeros(int(numbers.max(initial=-1)) + 1, np.bool_)
+        try:
+            live = np.zeros(int(numbers.max(initial=-1)) + 1, np.bool_)
+            self._build(numbers, first, last)
+        except MemoryError:
+            raise MemoryError(_too_large(numbers)) from None
+        self._live = live
         self._live[numbers] = True
         self.reconstructions = 0
-        self._build(numbers, first, last)
         self._tell_all()
         self._raise_what_failed()
 
     def insert(self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike) -> None:
         numbers, first, last = self._checked(ids, lo, hi, among=self._live)
         self._refuse_within()
-        self._live = with_room(self._live, int(numbers.max(initial=-1)) + 1)
-        self._set(numbers, first, last)
+        try:
+            live = with_room(self._live, int(numbers.max(initial=-1)) + 1)
+            self._set(numbers, first, last)
+        except MemoryError:
+            raise MemoryError(_too_large(numbers)) from None
+        self._live = live
         self._update(numbers, adds=True)
 
     def delete(self, ids: npt.ArrayLike) -> None:
@@ -181,6 +208,15 @@ class Partition(ABC):
 
     # -- bad input -------------------------------------------------------------------------------
 
+    def _group(self, group: int) -> int:
+        """The number of a group that there is."""
+        if isinstance(group, Integral) and not isinstance(group, bool):
+            found = int(group)
+            if 0 <= found < 2**31 and self.has_groups(np.array([found]))[0]:
+                return found
+            raise ValueError(f"there is no group {found}")
+        raise ValueError(f"there is no group {group!r}")
+
     def _checked(
         self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike, among: npt.NDArray[np.bool_]
     ) -> tuple[I32, I64, I64]:
@@ -204,3 +240,20 @@ class Partition(ABC):
             raise ValueError(f"id {numbers[bad.argmax()]} is not in the partition")
         refuse_twice(numbers)
         return numbers
+
+
+def number(given: object) -> float:
+    """A number as a float; NaN, which is in no range, for anything else."""
+    if not isinstance(given, Real) or isinstance(given, bool):
+        return nan
+    try:
+        return float(given)
+    except OverflowError:
+        return inf
+
+
+def _too_large(ids: I32) -> str:
+    return (
+        f"there is no memory for the number {ids.max()}: it is taken for all numbers up to the "
+        "greatest, so give small ones, and those again that have gone"
+    )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from limen.indexes.protocol import with_room
+from limen.indexes.protocol import plain, with_room
 from limen.kernels import avl
 from limen.kernels import refined as kernel
 from limen.partitions.canonical import canonical
@@ -50,7 +50,7 @@ class RefinedPartition(Partition):
 
     def _build(self, ids: I32, lo: I64, hi: I64) -> None:
         found = canonical(lo, hi)
-        self.state = _state(0, len(found) + LEAST_ROOM)
+        self.state = _state(int(ids.max(initial=-1)) + 1, len(found) + LEAST_ROOM)
         self._set(ids, lo, hi)
         order = found.order
         if (np.diff(lo[order]) == 0).any():  # the trees have equal ones in order of their numbers
@@ -107,10 +107,12 @@ class RefinedPartition(Partition):
         found[found] = self.state.kinds[groups[found]] != kernel.FREE
         return found
 
-    def members(self, group: int) -> I32:
+    def around(self, x: int) -> tuple[int | None, int | None]:
+        below, above = kernel.around(self.state, int(plain([x], np.int64)[0]))
+        return None if below < 0 else int(below), None if above < 0 else int(above)
+
+    def _members(self, group: int) -> I32:
         state = self.state
-        if not self.has_groups(np.array([group]))[0]:
-            raise ValueError(f"there is no group {group}")
         root = int(state.roots[group])
         found = np.empty(state.nodes[root, avl.SIZE], np.int32)
         avl.members(state.nodes, state.path, root, found)

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from limen.indexes.protocol import plain
 from limen.kernels.refined import CREATED, DISSOLVED, GREW, REBUILT, RESET, SHRANK
 from limen.partitions.partition import Changes, Groups, Partition
 
@@ -52,17 +53,20 @@ class StabbingSetIndex(Generic[S]):
         self._partition, self._make = partition, make
         self._groups: Groups | None = None
         self._structures: dict[int, S] = {}
-        self.made = 0  # structures made so far, from the members of a group
-        self._in_step = True
+        self.made = 0  # structures made so far
+        self._in_step = self._follows = True
         self._make_all()
         partition.subscribe(self._take_note)
 
     def __len__(self) -> int:
-        return len(self._structures)
+        return len(self._up_to_date())
 
     def close(self) -> None:
-        """Follow the partition no more."""
-        self._partition.unsubscribe(self._take_note)
+        """Follow the partition no more: it stays as it is, whatever becomes of the partition."""
+        if self._follows:
+            self._partition.unsubscribe(self._take_note)
+            self._follows, self._groups = False, self.groups
+            self._up_to_date()
 
     @property
     def groups(self) -> Groups:
@@ -72,26 +76,42 @@ class StabbingSetIndex(Generic[S]):
         return self._groups
 
     def structure(self, group: int) -> S:
-        return self._structures[group]
+        structures = self._up_to_date()
+        if group not in structures:
+            raise ValueError(f"there is no group {group!r}")
+        return structures[group]
 
     def items(self) -> Iterator[tuple[int, S]]:
         """Points in order, each with its group's structure."""
-        groups = self.groups
+        groups, structures = self.groups, self._up_to_date()
         for group, point in zip(groups.group.tolist(), groups.point.tolist(), strict=True):
-            yield point, self._structures[group]
+            yield point, structures[group]
 
     def around(self, x: int) -> tuple[int | None, int | None]:
-        """The groups of the last point at or below x and of the first point above it."""
+        """The groups of the last point at or below x and of the first point above it.
+
+        Cost: a search in the partition, which does not list the groups.
+        """
+        if self._follows:
+            self._up_to_date()
+            return self._partition.around(x)
         groups = self.groups
-        place = int(np.searchsorted(groups.point, x, side="right"))
+        place = int(np.searchsorted(groups.point, plain([x], np.int64)[0], side="right"))
         below = int(groups.group[place - 1]) if place > 0 else None
         above = int(groups.group[place]) if place < len(groups.group) else None
         return below, above
 
     # -- in step with the partition --------------------------------------------------------------
 
+    def _up_to_date(self) -> dict[int, S]:
+        """By group its structure; all are made anew if one has raised at the last change."""
+        if not self._in_step:
+            self._make_all()
+            self._in_step = True
+        return self._structures
+
     def _take_note(self, changes: Changes) -> None:
-        """If a structure raises, all are made anew the next time."""
+        """If a structure raises, all are made anew when the index is asked or told the next time."""
         in_step, self._in_step = self._in_step, False
         self._groups = None
         if not in_step or (changes.what == RESET).any():
@@ -101,18 +121,28 @@ class StabbingSetIndex(Generic[S]):
         self._in_step = True
 
     def _follow(self, changes: Changes) -> None:
-        what = changes.what
+        """A group that was created for an interval begins with that and grows as it is told."""
+        what, rows = changes.what, np.arange(len(changes.what))
         anew = np.isin(what, [CREATED, DISSOLVED, REBUILT])
-        others = np.unique(changes.group[anew])
+        others, last = np.unique(changes.group[anew][::-1], return_index=True)
+        last = rows[anew][::-1][last]  # the row that counts of each
         now = self._partition.has_groups(others)
+        alone = now & (what[last] == CREATED) & (changes.interval[last] >= 0)
         for group in others[~now].tolist():
             self._structures.pop(group, None)
-        for group in others[now].tolist():
-            self._make_one(group)
-        rest = np.isin(what, [GREW, SHRANK]) & ~np.isin(changes.group, others)
-        for group, rows in _by_group(changes.group, np.flatnonzero(rest)):
-            structure, came = self._structures[group], what[rows] == GREW
-            ids = changes.interval[rows].astype(np.int32)
+        for group, row in zip(others[alone].tolist(), last[alone].tolist(), strict=True):
+            self._put(group, changes.interval[row : row + 1].astype(np.int32))
+        for group in others[now & ~alone].tolist():
+            self._put(group, self._partition.members(group))
+        known = np.full(len(what), -1)  # by row, up to which row its group's structure has all
+        if len(others):
+            place = np.searchsorted(others, changes.group) % len(others)
+            mine = others[place] == changes.group
+            known[mine] = np.where(alone, last, len(what))[place[mine]]
+        rest = np.flatnonzero(np.isin(what, [GREW, SHRANK]) & (rows > known))
+        for group, some in _by_group(changes.group, rest):
+            structure, came = self._structures[group], what[some] == GREW
+            ids = changes.interval[some].astype(np.int32)
             if came.any():
                 structure.add(ids[came])
             if not came.all():
@@ -120,11 +150,11 @@ class StabbingSetIndex(Generic[S]):
 
     def _make_all(self) -> None:
         self._structures.clear()
-        for group in self.groups.group.tolist():
-            self._make_one(group)
+        for group, members in self._partition.all_members():
+            self._put(group, members)
 
-    def _make_one(self, group: int) -> None:
-        self._structures[group] = self._make(self._partition.members(group))
+    def _put(self, group: int, members: I32) -> None:
+        self._structures[group] = self._make(members)
         self.made += 1
 
 

@@ -94,7 +94,8 @@ def draw(
         moved = tracker.moves
         heading(
             figure,
-            f"Hotspots of {on}: at least {100 * alpha:g} % of the queries have a value in common",
+            f"Hotspots of {on}: queries with a value in common; hot from {100 * alpha:g} % of all "
+            f"queries on, until less than {50 * alpha:g} %",
             f"{told}; {moved.promotions:,} promoted and {moved.demotions:,} demoted on the way",
         )
         panels = figure.subplots(3, 1, sharex=True, height_ratios=(1.3, 1, 1.1))
