@@ -68,7 +68,7 @@ def test_the_title_says_when_a_group_is_hot(run, tmp_path):
     result = run("plot", "hotspots", "c", "--alpha", "0.1", "-o", "some.svg")
     assert "1 of 91 groups are hotspots" in result.stdout, result.stderr
     drawn = re.findall(r"<!-- (.*?) -->", (tmp_path / "some.svg").read_text())
-    assert any("hot from 10 % of all queries on, until less than 5 %" in text for text in drawn)
+    assert any("hot from 10 % of the queries on, until less than 5 %" in text for text in drawn)
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_around_does_not_list_the_groups(monkeypatch) -> None:
 def test_an_index_over_the_lazy_partition_does_not_look_for_members_group_by_group() -> None:
     """Asked for one group that takes a look at all intervals."""
     partition, inside = LazyPartition(0.5), {}
-    partition._members = None  # type: ignore[method-assign, assignment]
+    partition.members = partition._members = None  # type: ignore[method-assign, assignment]
     index = StabbingSetIndex(partition, Strict)
     put(partition, inside, "build", {v: (10 * v, 10 * v + 5) for v in range(100)})
     put(partition, inside, "insert", {v: (10 * v, 10 * v + 5) for v in range(100, 120)})

@@ -94,8 +94,7 @@ def draw(
         moved = tracker.moves
         heading(
             figure,
-            f"Hotspots of {on}: queries with a value in common; hot from {100 * alpha:g} % of all "
-            f"queries on, until less than {50 * alpha:g} %",
+            f"Hotspots of {on}: queries with a value in common",
             f"{told}; {moved.promotions:,} promoted and {moved.demotions:,} demoted on the way",
         )
         panels = figure.subplots(3, 1, sharex=True, height_ratios=(1.3, 1, 1.1))
@@ -168,7 +167,10 @@ def _sizes(
         axes.annotate(name, at, inward, textcoords="offset points", ha="right", color=VERMILION)
     axes.set_yscale("log")
     axes.set_ylim(0.7, 2 * max(float(groups.size.max()), alpha * n))
-    axes.set_title("Size of every group, at its stabbing point")
+    axes.set_title(
+        f"Size of every group, at its stabbing point: hot from {100 * alpha:g} % of the queries on, "
+        f"until less than {50 * alpha:g} %"
+    )
     axes.set_ylabel("queries")
     short_numbers(axes)
 
