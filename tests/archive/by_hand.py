@@ -40,18 +40,23 @@ class Row(NamedTuple):
 
 @dataclass
 class ByHand:
-    """All results that ever came in."""
+    """All results that ever came in and were not invalidated, before or afterwards."""
 
     rows: list[Row] = field(default_factory=list)
     now: int | None = None
+    until: dict[int, int] = field(default_factory=dict)  # by key: what is invalid
+
+    def valid(self, rows: Iterable[Row]) -> list[Row]:
+        return [r for r in rows if r.generated > self.until.get(r.key, r.generated - 1)]
 
     def update(self, now: int, rows: Iterable[Row]) -> None:
-        self.rows = [*self.rows, *rows]
+        self.rows = [*self.rows, *self.valid(rows)]
         self.now = now
 
     def invalidate(self, keys: Iterable[int], until: int) -> None:
-        gone = set(keys)
-        self.rows = [r for r in self.rows if not (r.key in gone and r.generated <= until)]
+        for key in keys:
+            self.until[key] = max(until, self.until.get(key, until))
+        self.rows = self.valid(self.rows)
 
     def alive(self) -> list[Row]:
         return [] if self.now is None else [r for r in self.rows if r.expires > self.now]
@@ -69,7 +74,7 @@ class ByHand:
         return [r for r in self.rows if r.left > now - left and r.right > now - right]
 
     def copy(self) -> ByHand:
-        return ByHand(list(self.rows), self.now)
+        return ByHand(list(self.rows), self.now, dict(self.until))
 
 
 # -- as a user says them -------------------------------------------------------------------------

@@ -59,9 +59,10 @@ NUMBERS = st.integers(0, 5)
 ARRIVALS = st.lists(  # how long ago it was generated, its key, the age of a parent, and which
     st.tuples(st.integers(0, 19), NUMBERS, st.integers(0, LEFT), st.booleans()), max_size=8
 )
+PERIODS = st.one_of(st.integers(1, STEPS + 3), st.integers(STEPS + 4, 10**8))
 CHANGES = st.one_of(
     st.tuples(st.just("update"), st.just(1), st.just(False), ARRIVALS),
-    st.tuples(st.just("update"), st.integers(1, STEPS + 3), st.booleans(), ARRIVALS),
+    st.tuples(st.just("update"), PERIODS, st.booleans(), ARRIVALS),
     st.tuples(st.just("invalidate"), st.lists(NUMBERS, max_size=3), st.integers(0, 9)),
     st.tuples(st.just("migrate"), LAID),
     st.tuples(st.just("reopen")),
@@ -77,7 +78,6 @@ class World:
         self.archive = open_one(folder, layout, kind)
         self.list = ByHand()
         self.kept: dict[int, ByHand] = {}  # by version
-        self.invalidated: dict[int, int] = {}  # by key: until when
         self.stored = self.serial = 0
 
     def rows(self, now: int, arrivals, least: int) -> list[Row]:
@@ -85,8 +85,6 @@ class World:
         rows = []
         for ago, key, age, left in arrivals:
             at = max(now - ago, least + 1)
-            if at <= self.invalidated.get(key, at - 1):
-                continue  # a late one of a key that is gone: see below
             self.serial += ago % 3 > 0  # some are twice the same
             parents = (at - age, at) if left else (at, at - age)
             rows.append(Row(key, *parents, self.serial))
@@ -99,7 +97,7 @@ class World:
         done = self.archive.update(
             self.kind.time(now), self.kind.table(rows), late=late, catch_up=periods > 1
         )
-        live = [row for row in rows if row.expires > now]
+        live = [row for row in self.list.valid(rows) if row.expires > now]
         assert (done.inserted, done.expired) == (len(live), len(rows) - len(live))
         assert done.time == self.kind.time(now) and done.version == self.archive.version
         if last is not None:
@@ -115,8 +113,6 @@ class World:
         keys = [self.kind.keys[number] for number in numbers]
         self.archive.invalidate(keys, self.kind.time(until) if ago else None)
         self.list.invalidate(numbers, until)
-        for number in numbers:
-            self.invalidated[number] = max(until, self.invalidated.get(number, until))
 
     def migrate(self, layout: Layout) -> None:
         done = self.archive.migrate(layout)
@@ -294,6 +290,37 @@ def test_only_lazy_layouts_keep_what_has_expired(tmp_path, name):
     assert (idle > 0) == archive.layout.is_lazy
 
 
+# -- time that was left out ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("kind", [INTEGERS, KINDS[1]], ids=str)
+def test_the_distance_does_not_matter(tmp_path, name, kind):
+    """Of many windows that were left out nothing is read, nothing kept, and no step is counted."""
+    archive = open_one(tmp_path, one_of(name, (3, 3)), kind)
+    for step in range(3):
+        archive.update(kind.time(START + step * EVERY), kind.table(some_rows(step)))
+    there = sum(some.rows for some in archive.sub_indices())
+    far = START + (10**17 if kind is INTEGERS else 10**9) * EVERY
+    rows = [Row(i % 6, far - i, far - i, i) for i in range(WINDOW)]
+    done = archive.update(kind.time(far), kind.table(rows), catch_up=True)
+    assert (done.inserted, done.deleted, done.bytes_read) == (WINDOW, there, 0)
+    kind.same(archive.scan(), rows)
+    next_one = Row(1, far + 1, far + 1, 99)
+    done = archive.update(kind.time(far + EVERY), kind.table([next_one]))
+    assert done.touched == archive.layout.touched
+    kind.same(archive.scan(), [*rows[: WINDOW - EVERY], next_one])
+
+
+def test_one_row_of_a_stream_far_in_the_future(tmp_path):
+    archive = open_one(tmp_path, "NoRebuild4x4")
+    archive.take_in("s", 0, INTEGERS.table([Row(2, START, START)]))
+    far = [Row(2, 2**61, 2**61, 1)]
+    assert archive.take_in("s", 1, INTEGERS.table(far))
+    assert archive.time == 2**61
+    INTEGERS.same(archive.scan(), far)
+
+
 # -- invalidation --------------------------------------------------------------------------------
 
 
@@ -337,17 +364,30 @@ def test_the_list_is_forgotten_when_all_was_looked_through(tmp_path, name):
     assert not list((archive.path / "_limen").glob("*"))
 
 
-def test_late_results_of_an_invalidated_key_are_one_thing_in_all_layouts(tmp_path):
-    """Whenever the list of invalidated keys is cleared, which depends on the layout."""
-    late = Row(2, START - 2, START - 1, 999)
-    answers = {}
-    for text in ("R-ins1", "Rebuild2x2", "NoRebuild4x4", "LazyNoRebuild4x4"):
-        archive = _served(tmp_path / text, text)
+@pytest.mark.parametrize("text", ["R-ins1", "Rebuild2x2", "NoRebuild4x4", "LazyNoRebuild4x4"])
+@pytest.mark.parametrize("other", [None, "R-ins1", "NoRebuild2x2", "LazyRebuild3x2"])
+def test_late_results_of_an_invalidated_key_are_invalid(tmp_path, text, other):
+    """Whatever was looked through, or laid out anew, since it was invalidated."""
+    archive = _served(tmp_path, text)
+    archive.invalidate([0])
+    if other is not None:
+        archive.migrate(other)
+    late = [Row(2, START - 1, at, 900 + at) for at in (START - 1, START, START + 1)]
+    archive.update(START + 2)
+    archive.update(START + 4, INTEGERS.table(late), late=True)
+    INTEGERS.same(archive.probe(0), late[2:])
+
+
+def test_results_that_waited_while_their_key_was_invalidated_are_invalid(tmp_path):
+    for other in (None, "NoRebuild3x3"):
+        archive = open_one(tmp_path / str(other), "Rebuild2x2")
+        archive.take_in("s", 0, INTEGERS.table([Row(2, START, START)]))
+        archive.take_in("s", 1, INTEGERS.table([Row(2, START - 1, START - 1, 1)]))
         archive.invalidate([0])
+        if other is not None:
+            archive.migrate(other)
         archive.update(START + 2)
-        archive.update(START + 4, INTEGERS.table([late]), late=True)
-        answers[text] = archive.probe(0).num_rows
-    assert len(set(answers.values())) == 1, answers
+        assert not len(archive.probe(0))
 
 
 @pytest.mark.parametrize(
@@ -420,6 +460,18 @@ def test_results_that_wait_survive_an_update_and_a_migration(tmp_path):
     assert len(archive.probe(0)) == 4
 
 
+@pytest.mark.parametrize("kind", [INTEGERS, KINDS[1]], ids=str)
+def test_a_delay_that_reaches_before_all_times_is_waited_for(tmp_path, kind):
+    archive = open_one(tmp_path, "Rebuild2x2", kind)
+    ever = timedelta(days=365 * 3000) if kind.timed else 2**62 - 1
+    rows = [Row(2, -5, -5), Row(2, -3, -3)]
+    for batch, row in enumerate(rows):
+        archive.take_in("s", batch, kind.table([row]), ever)
+        assert archive.time is None and not len(archive.scan())
+    archive.update(kind.time(0))
+    kind.same(archive.scan(), rows)
+
+
 # -- migration, versions, handles ----------------------------------------------------------------
 
 
@@ -432,10 +484,15 @@ def test_migration_to_any_layout(tmp_path, other):
     done = archive.migrate(one_of(other, (4, 3)))
     assert done.version == archive.version == version + 1 and done.inserted == 0
     assert bag(archive.scan()) == bag(snapshot.scan()) != bag(expected)
-    assert "NOT" not in archive.where()
+    assert len(archive.snapshot().invalid) == 1  # late results may still come
     now = START + 6 * EVERY
     assert archive.update(now, INTEGERS.table(some_rows(6))).touched == archive.layout.touched
     assert Archive.open(archive.path).layout == one_of(other, (4, 3))
+    step = 7
+    while "NOT" in archive.where() and step < 7 + 2 * STEPS:
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+        step += 1
+    assert "NOT" not in archive.where()
 
 
 def test_migration_before_the_first_update(tmp_path):

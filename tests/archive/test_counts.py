@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from limen.archive import LAYOUTS, Archive, ArchiveError, Layout
 
 from .by_hand import EVERY, WINDOW, bag
+from .test_layouts import DIVISORS
 
 SCHEMA = pa.schema([(n, pa.int64()) for n in ("key", "generated", "place_a", "place_b")])
 SIZES = {"a": 30, "b": 50}
@@ -21,13 +22,18 @@ COUNTS = {"a": ("place_a", SIZES["a"]), "b": ("place_b", SIZES["b"])}
 NAMES = [name for name, choices in LAYOUTS.items() if choices.generation != "lazy"]
 
 
-def _open(folder: Path | str, layout: Layout | str = "CountRebuild2x2") -> Archive:
+def _open(
+    folder: Path | str,
+    layout: Layout | str = "CountRebuild2x2",
+    window: int = WINDOW,
+    every: int = EVERY,
+) -> Archive:
     return Archive.open(
         Path(folder) / "c",
         SCHEMA,
         key="key",
-        window=WINDOW,
-        every=EVERY,
+        window=window,
+        every=every,
         layout=layout,
         counts=COUNTS,
     )
@@ -44,24 +50,26 @@ def _alive(rows, seen):
 
 
 ARRIVALS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 60), st.integers(0, 60)),
+    st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 60), st.integers(0, 60)),
     max_size=8,
 )
 STEPS = st.tuples(st.integers(0, 20), st.integers(0, 20), ARRIVALS, st.integers(0, 9))
+TIMES = [(4 * every, every) for every in (1, 2, 3, 5, 7)]  # most quotients are no binary fractions
 
 
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=5, phases=[Phase.explicit, Phase.generate])
 @given(
     st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    st.sampled_from(TIMES),
     st.lists(STEPS, min_size=2, max_size=9),
     st.sampled_from(NAMES),
 )
-def test_histories(name, sides, history, other):
-    """However quickly the windows move, and however far off the estimates are."""
+def test_histories(name, sides, times, history, other):
+    """However quickly the windows move, however far off the estimates are, and however late rows come."""
     with tempfile.TemporaryDirectory() as folder:
-        archive = _open(folder, _layout(name, *sides))
-        now, seen, rows = 100, {"a": 40, "b": 60}, []
+        archive = _open(folder, _layout(name, *sides), *times)
+        now, seen, rows, until = 100, {"a": 40, "b": 60}, [], 0
         for more_a, more_b, arrivals, what in history:
             seen = {"a": seen["a"] + more_a, "b": seen["b"] + more_b}
             new = [
@@ -73,12 +81,13 @@ def test_histories(name, sides, history, other):
                 }
                 for key, ago, back_a, back_b in arrivals
             ]
-            done = archive.update(now, pa.Table.from_pylist(new, SCHEMA), counts=seen)
-            assert done.inserted == len(_alive(new, seen)) == len(new) - done.expired
-            rows += new
+            done = archive.update(now, pa.Table.from_pylist(new, SCHEMA), counts=seen, late=True)
+            valid = [row for row in new if row["key"] != 1 or row["generated"] > until]
+            assert done.inserted == len(_alive(valid, seen)) == len(new) - done.expired
+            rows += valid
             if what == 0:
                 archive.invalidate([1])
-                rows = [row for row in rows if row["key"] != 1]
+                rows, until = [row for row in rows if row["key"] != 1], now
             if what == 1:
                 archive.migrate(_layout(other, *sides))
             if what == 2:
@@ -87,10 +96,38 @@ def test_histories(name, sides, history, other):
             found = archive.scan("key")
             assert bag(found.select(SCHEMA.names)) == bag(expected)
             estimates = found.column("expires").to_pylist()
-            assert all(e <= now + WINDOW for e in estimates)
+            assert all(e <= now + times[0] for e in estimates)
             probed = archive.probe(2).select(SCHEMA.names)
             assert bag(probed) == bag(expected.filter(pc.equal(expected["key"], 2)))
-            now += EVERY
+            now += times[1]
+
+
+@pytest.mark.parametrize("window", [15, 21, 49])
+def test_any_number_of_rows_in_any_time(tmp_path, window):
+    """What a commit says of the rates is read as it was written, or the archive is damaged."""
+    for every in (d for d in (*DIVISORS, 5, 7) if window % d == 0):
+        archive = _open(tmp_path / str(every), "CountRebuild1x1", window, every)
+        seen = {"a": 14, "b": 2**62 - 30}
+        for step in range(3):
+            archive.update(10 + step * every, counts=seen)
+            seen = {"a": seen["a"] + 10 ** (3 * step) * 11 // 7, "b": seen["b"] + 7}
+            again = Archive.open(archive.path).snapshot().state
+            assert again == archive.snapshot().state and again.counts != seen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_late_results_of_an_invalidated_key_are_invalid_for_good(tmp_path, name):
+    """A window of rows does not say when the last of them can have come."""
+    archive = _open(tmp_path, _layout(name, 2, 2))
+    row = {"key": 1, "generated": 100, "place_a": 30, "place_b": 50}
+    archive.update(100, [row], counts={"a": 30, "b": 50})
+    archive.invalidate([1])
+    for step in range(1, 20):
+        archive.update(100 + step * EVERY, counts={"a": 30, "b": 50})
+    assert sum(some.rows for some in archive.sub_indices()) == 0
+    counts = {"a": 31, "b": 51}
+    archive.update(140, [row, {**row, "generated": 101}], counts=counts, late=True)
+    assert archive.scan().column("generated").to_pylist() == [101]
 
 
 @pytest.mark.parametrize("name", ["CountRebuild", "CountNoRebuild"])

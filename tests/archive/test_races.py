@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from limen.archive import Archive, ArchiveError, ConflictError
 from limen.archive.table import Table
+from limen.delta import log
 
 from .by_hand import EVERY, INTEGERS, ByHand, bag
 from .test_archive import START, open_one, some_rows
@@ -265,3 +270,206 @@ def test_a_maker_that_was_slow_or_died(tmp_path):
     """The folder of its log is there, without a commit; another takes over."""
     (tmp_path / "archive" / "_delta_log").mkdir(parents=True)
     assert open_one(tmp_path, "Rebuild2x2").version == 0
+
+
+# -- housekeeping ---------------------------------------------------------------------------------
+
+
+def _aged(archive: Archive, seconds: float) -> None:
+    """As if all had been written so long ago."""
+    for path in archive.path.rglob("*"):
+        if path.is_file():
+            os.utime(path, (time.time() - seconds,) * 2)
+
+
+def _waiting(tmp_path) -> Archive:
+    """With a result that waits and a key that was invalidated; then another program has its say."""
+    archive = open_one(tmp_path, "NoRebuild2x2")
+    archive.update(START, INTEGERS.table(some_rows(0)))
+    archive.take_in("s", 0, INTEGERS.table([r for r in some_rows(1) if r.generated == START + 1]))
+    archive.invalidate([INTEGERS.keys[1]])
+    harmless = {"delta.deletedFileRetentionDuration": "interval 8 days"}
+    DeltaTable(str(archive.path)).alter.set_table_properties(harmless)
+    _aged(archive, 7200)
+    return Archive.open(archive.path)
+
+
+@pytest.mark.parametrize("does", ["vacuum", "update", "take_in"])
+def test_a_commit_of_another_program_loses_no_file(tmp_path, does):
+    archive = _waiting(tmp_path)
+    state, right = archive.snapshot().state, bag(archive.scan())
+    assert state.pending and state.invalid
+    if does == "vacuum":
+        assert archive.vacuum() == 0
+        assert Archive.open(archive.path).snapshot().state == state
+        assert bag(Archive.open(archive.path).scan()) == right
+    elif does == "update":
+        archive.update(START + EVERY)
+        _aged(archive, 7200)
+        archive.update(START + 2 * EVERY)
+    else:
+        archive.take_in("s", 1, INTEGERS.table([]))
+        _aged(archive, 7200)
+        archive.vacuum()
+    again = Archive.open(archive.path)
+    again.update(again.time + EVERY)
+    rows = again.scan().to_pylist()
+    assert any(row["generated"] == START + 1 for row in rows)  # it has waited
+    assert all(row["key"] != INTEGERS.keys[1] or row["generated"] > START for row in rows)
+
+
+def _with_a_damaged_commit(tmp_path):
+    """Before a checkpoint, so that only housekeeping reads it."""
+    archive = open_one(tmp_path, "Rebuild2x2")
+    for step in range(14):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+    damaged = archive.path / "_delta_log" / f"{3:020}.json"
+    damaged.write_bytes(b"\xff{")
+    _aged(archive, 7200)
+    return Archive.open(archive.path), damaged
+
+
+def test_an_update_is_not_failed_by_housekeeping(tmp_path):
+    archive, damaged = _with_a_damaged_commit(tmp_path)
+    before = {p for p in archive.path.glob("gen*/*/*")}
+    done = archive.update(START + 14 * EVERY, INTEGERS.table(some_rows(14)))
+    assert archive.version == done.version == 15
+    assert len(before - {p for p in archive.path.glob("gen*/*/*")}) > 3
+    with pytest.raises(ArchiveError, match=f"{damaged.name}: the archive is damaged: not one of"):
+        archive.vacuum()
+
+
+def test_a_file_that_cannot_be_deleted_fails_no_update(tmp_path, monkeypatch):
+    archive = open_one(tmp_path, "Rebuild2x2", grace=timedelta(0))
+    for step in range(3):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+
+    really = Path.unlink
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".parquet":
+            raise PermissionError("not yours")
+        really(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    archive.update(START + 3 * EVERY)
+    assert archive.version == 4
+    with pytest.raises(ArchiveError, match="cannot be written: not yours"):
+        archive.vacuum(timedelta(0))
+
+
+def test_each_commit_is_swept_once(tmp_path, monkeypatch):
+    """Not again by every handle: a sink opens one for every batch."""
+    archive = open_one(tmp_path, "Rebuild2x2")
+    for step in range(12):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+    _aged(archive, 7200)
+    Archive.open(archive.path).update(START + 12 * EVERY)
+    files, looked = list(archive.path.glob("gen*/*/*")), []
+    really = log.actions
+    monkeypatch.setattr(log, "actions", lambda path, v: looked.append(v) or really(path, v))
+    fresh = Archive.open(archive.path)
+    looked.clear()
+    fresh.update(START + 13 * EVERY)
+    assert len(looked) < 6 and min(looked) > 8
+    assert set(files) <= set(archive.path.glob("gen*/*/*"))  # the grace of the last is not over
+    monkeypatch.undo()
+    (archive.path / "_limen" / "swept").write_text("lost")
+    _aged(archive, 7200)
+    Archive.open(archive.path).update(START + 14 * EVERY)
+    used = {f.path for v in (13, 14, 15) for f in _files_of(archive, v)}
+    assert {str(p.relative_to(archive.path)) for p in archive.path.glob("gen*/*/*")} <= used
+
+
+def _logged(archive: Archive) -> list[int]:
+    return sorted(int(p.stem) for p in (archive.path / "_delta_log").glob("*.json"))
+
+
+def test_the_log_is_vacuumed_up_to_a_checkpoint(tmp_path):
+    archive = open_one(tmp_path, "NoRebuild2x2", grace=timedelta(0))
+    idle = Archive.open(archive.path)
+    archive.take_in("s", 3, INTEGERS.table([]))
+    for step in range(24):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+    right = bag(archive.scan())
+    archive.vacuum()
+    assert _logged(archive) == list(range(26))  # young
+    _aged(archive, 3 * 24 * 3600)
+    assert archive.vacuum(timedelta(days=4)) == 0 and _logged(archive) == list(range(26))
+    assert archive.vacuum() > 0
+    assert _logged(archive) == list(range(19, 26))
+    with pytest.raises(ArchiveError, match="there is no version 5: its log was vacuumed"):
+        archive.snapshot(5)
+    again = Archive.open(archive.path)
+    assert bag(again.scan()) == right and again.done("s") == 3 and again.version == 25
+    assert again.snapshot(25).time == archive.time
+    # one that has not looked for long: its version is gone, and so is the commit after it
+    assert bag(idle.scan()) == right and idle.version == 25
+    idle.update(START + 24 * EVERY)
+    assert archive.snapshot().version == 26
+    assert not list(archive.path.glob("_delta_log/00000000000000000001.json"))
+    assert archive.vacuum() >= 0 and _logged(archive) == list(range(19, 27))
+
+
+def test_a_writer_whose_log_is_vacuumed_meanwhile_is_told(tmp_path, monkeypatch):
+    """Else it would commit in the place of a version that has been."""
+    archive = open_one(tmp_path, "NoRebuild2x2")
+    archive.update(START, INTEGERS.table(some_rows(0)))
+    slow = Archive.open(archive.path)
+
+    def meanwhile() -> None:
+        for step in range(1, 24):
+            archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+        _aged(archive, 3 * 24 * 3600)
+        archive.vacuum()
+
+    _in_between(monkeypatch, meanwhile)
+    with pytest.raises(ConflictError, match="another writer has changed it meanwhile"):
+        slow.update(START + EVERY)
+    assert _logged(archive)[0] == 19 and archive.snapshot().version == 24
+
+
+def test_the_log_keeps_the_last_commit_of_ours(tmp_path):
+    """A checkpoint may be of a version that another program has made, which has no state."""
+    archive = open_one(tmp_path, "NoRebuild2x2")
+    for step in range(8):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+    table = DeltaTable(str(archive.path))
+    table.alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 8 days"})
+    table.create_checkpoint()
+    archive.update(START + 8 * EVERY)
+    right = bag(archive.scan())
+    _aged(archive, 3 * 24 * 3600)
+    archive.vacuum()
+    assert _logged(archive) == [8, 9, 10]
+    assert bag(Archive.open(archive.path).scan()) == right
+
+
+def test_a_damaged_checkpoint_is_not_relied_on(tmp_path):
+    archive = open_one(tmp_path, "NoRebuild2x2")
+    for step in range(14):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+    (point,) = (archive.path / "_delta_log").glob("*.checkpoint.parquet")
+    point.write_bytes(point.read_bytes()[:100])
+    _aged(archive, 3 * 24 * 3600)
+    archive.vacuum()
+    assert _logged(archive) == list(range(15))
+
+
+def test_what_crashes_and_tasks_leave(tmp_path):
+    archive = open_one(tmp_path, "NoRebuild2x2")
+    archive.update(START, INTEGERS.table(some_rows(0)))
+    bad = INTEGERS.table(some_rows(1)[:1]).set_column(
+        0, "key", pa.nulls(1, INTEGERS.table([]).field(0).type)
+    )
+    archive.take_in("s", 0, bad)
+    beside = archive.path / "_limen"
+    left, incoming = beside / "quarantine" / ".killed", beside / "incoming-0-x.parquet"
+    for path in (left, incoming):
+        path.write_bytes(b"?")
+    _aged(archive, 7200)
+    archive.vacuum()
+    assert not left.exists() and incoming.exists() and len(archive.quarantine()) == 1
+    _aged(archive, 25 * 3600)
+    archive.vacuum()
+    assert not incoming.exists() and len(archive.quarantine()) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pyarrow as pa
@@ -192,3 +194,25 @@ def test_files_are_named_by_key_and_times(archive):
     assert Archive.open(archive.path).snapshot().named(between=(0, 1)) == [
         f for f in alive if len(f.groups_of(0, 1))
     ]
+
+
+def test_a_forked_process_is_told_why_it_cannot_read(archive):
+    """Its pool of threads was not taken along: it would wait for them for ever."""
+    code = f"""
+import os, signal
+from limen.archive import Archive, ArchiveError
+snapshot = Archive.open({str(archive.path)!r}).snapshot()
+assert len(snapshot.scan()) == {len(archive.scan())}
+if not (child := os.fork()):
+    signal.alarm(30)
+    for read in (snapshot.scan, lambda: snapshot.probe([0, 1]), lambda: list(snapshot.scan_batches())):
+        try:
+            read()
+        except ArchiveError as error:
+            assert "start processes by spawn or forkserver" in str(error)
+        else:
+            os._exit(1)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)

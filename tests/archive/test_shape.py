@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +216,26 @@ def test_keys_at_the_ends_of_their_types(keyed, name):
         archive.probe(KEYED[name][2])
 
 
+def test_keys_of_numpy_are_told_in_plain_sql(keyed):
+    archive, _ = keyed("float64")
+    told = archive.snapshot().where(between=(np.float64(0), np.float64(2)))
+    assert "\"key\" >= CAST('0.0' AS DOUBLE) AND \"key\" <= CAST('2.0' AS DOUBLE)" in told
+    assert len(archive.probe(between=(np.float64(0), np.float64(2)))) == 2
+    for times in (5, (1,), (1, 2, 3)):
+        with pytest.raises(ArchiveError, match="two times are needed, from and to"):
+            archive.snapshot().named(generated=times)
+        with pytest.raises(ArchiveError, match="two times are needed, from and to"):
+            archive.snapshot().where(expires=times)
+
+
+def test_texts_are_told_to_spark_by_their_bytes(keyed):
+    archive, _ = keyed("string")
+    where = archive.snapshot().where
+    assert "\"key\" = 'a\\b''c'" in where("a\\b'c")
+    assert "`key` = CAST(X'615c62' AS STRING)" in where("a\\b", quote="`")
+    assert "`key` = 'plain'" in where("plain", quote="`")
+
+
 def test_zero_is_one_key(keyed):
     archive, _ = keyed("float64")
     assert len(archive.probe(0.0)) == len(archive.probe(-0.0)) == len(archive.probe(0)) == 1
@@ -231,10 +251,126 @@ def test_nan_is_no_key(keyed):
         archive.probe(float("nan"))
 
 
+# -- times at the ends ---------------------------------------------------------------------------
+
+MICROSECOND, MINUTE = timedelta(microseconds=1), timedelta(minutes=1)
+
+
+def _timed(expires: int, generated: int, kind: pa.DataType) -> dict:
+    times = {"generated": generated, "expires": expires}
+    return {"key": [1], **{n: pa.array([t]).cast(kind) for n, t in times.items()}}
+
+
+def _bare(folder: Path, kind: pa.DataType) -> Archive:
+    """With windows of 16 (minutes), every 2."""
+    unit = MINUTE if pa.types.is_timestamp(kind) else 1
+    schema = pa.schema([("key", pa.int64()), ("generated", kind), ("expires", kind)])
+    said = {"key": "key", "window": 16 * unit, "every": 2 * unit, "layout": "Rebuild2x2"}
+    return Archive.open(folder / "a", schema, **said)
+
+
+INTEGER, TIME = pa.int64(), pa.timestamp("us", "UTC")
+YEAR_10000 = (
+    datetime.max.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+) // MICROSECOND + 1
+YEAR_0 = (datetime.min.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // MICROSECOND - 1
+SPAN = 16 * 60 * 10**6  # of a window, in microseconds
+OUT_OF_RANGE = [
+    (INTEGER, -(2**63)),
+    (INTEGER, -(2**63) + 7),
+    (INTEGER, -(2**62)),
+    (INTEGER, 2**62),
+    (INTEGER, 2**63 - 20),
+    (TIME, -(2**61)),
+    (TIME, YEAR_0),
+    (TIME, YEAR_0 + SPAN),
+    (TIME, YEAR_10000 - SPAN),
+    (TIME, YEAR_10000),
+    (TIME, 2**61),
+]
+
+
+@pytest.mark.parametrize(("kind", "at"), OUT_OF_RANGE, ids=str)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_stream_s_times_out_of_range_are_set_aside(tmp_path, kind, at, first):
+    archive = _bare(tmp_path, kind)
+    if not first:
+        archive.take_in("s", 0, _timed(9, 0, kind))
+    time = archive.time
+    assert archive.take_in("s", 1, _timed(at + 5, at, kind))
+    assert archive.take_in("s", 2, _timed(at + 5, 7, kind))
+    assert archive.take_in("s", 3, _timed(9, at, kind))
+    reasons = archive.quarantine().column("reason").to_pylist()
+    assert reasons[0] == "generated is out of range" and len(reasons) == 3
+    assert Archive.open(archive.path).time == archive.time == time
+    archive.take_in("s", 4, _timed(9, 0, kind))
+    archive.where()
+    assert len(archive.scan()) == 1  # if there was one, this one waits for the next update
+
+
+@pytest.mark.parametrize(("kind", "at"), OUT_OF_RANGE, ids=str)
+def test_an_update_s_times_out_of_range_are_refused(tmp_path, kind, at):
+    archive = _bare(tmp_path, kind)
+    now = 0 if kind == INTEGER else datetime(1970, 1, 1, tzinfo=UTC)
+    if at < 0:
+        with pytest.raises(ArchiveError, match=r"row 0: its generation, .* is out of range"):
+            archive.update(now, _timed(at + 5, at, kind))
+    if kind == INTEGER or YEAR_0 < at < YEAR_10000:
+        wrong = at if kind == INTEGER else now + at * MICROSECOND
+        with pytest.raises(ArchiveError, match="out of range"):
+            archive.update(wrong)
+    assert archive.version == 0 and archive.time is None
+    archive.update(now, _timed(9, 0, kind))
+    assert len(archive.scan()) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "last"),
+    [(INTEGER, 1 - 2**62, 2**62 - 1), (TIME, YEAR_0 + SPAN + 1, YEAR_10000 - SPAN - 1)],
+    ids=str,
+)
+def test_the_first_and_the_last_times(tmp_path, kind, first, last):
+    """All that is said and asked of them can be: no sum with a window is out of range."""
+    archive = _bare(tmp_path, kind)
+    archive.take_in("s", 0, _timed(first + 9, first, kind))
+    archive.take_in("s", 1, _timed(first + 2 * SPAN, first + 2 * SPAN, kind))
+    archive.take_in("s", 2, _timed(last, last - 9, kind))
+    archive.take_in("s", 3, _timed(last, last, kind))
+    archive.invalidate([7])
+    short = archive.window(1 if kind == INTEGER else MICROSECOND)
+    for snapshot in (archive.snapshot(), short):
+        assert snapshot.where() and repr(snapshot.time)
+        assert len(snapshot.scan("expires")) <= 1
+    assert archive.time == Archive.open(archive.path).time
+    if kind == TIME:
+        for named in (datetime.min, datetime.max):
+            assert archive.snapshot().named(generated=(named.replace(tzinfo=UTC), None)) is not None
+        beyond = datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))
+        with pytest.raises(ArchiveError, match=r"until=.* is out of range"):
+            archive.invalidate([7], until=beyond)
+
+
+def test_estimates_at_the_last_times(tmp_path):
+    for kind, now in ((INTEGER, 2**62 - 1), (TIME, YEAR_10000 - SPAN - 1)):
+        schema = pa.schema([("key", pa.int64()), ("generated", kind), ("place", pa.int64())])
+        unit = MINUTE if kind == TIME else 1
+        archive = Archive.open(
+            tmp_path / str(kind),
+            schema,
+            key="key",
+            window=16 * unit,
+            every=2 * unit,
+            counts={"w": ("place", 50)},
+        )
+        rows = {"key": [1], "generated": pa.array([now]).cast(kind), "place": [7]}
+        moment = now if kind == INTEGER else datetime(1970, 1, 1, tzinfo=UTC) + now * MICROSECOND
+        archive.update(moment, rows, counts={"w": 7})
+        assert len(archive.scan("expires")) == 1
+
+
 # -- timestamps ----------------------------------------------------------------------------------
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-MINUTE = timedelta(minutes=1)
 TIMED = pa.schema([(n, pa.timestamp("us", "UTC")) for n in ("generated", "expires")]).insert(
     0, pa.field("key", pa.int64())
 )
@@ -295,6 +431,24 @@ def test_windows_that_cannot_be(archive):
             archive.scan(columns=["when"])
         with pytest.raises(ArchiveError, match="older_than must not be negative"):
             archive.vacuum(timedelta(-1))
+        with pytest.raises(ArchiveError, match="older_than=5: a timedelta is needed"):
+            archive.vacuum(5)
+        with pytest.raises(ArchiveError, match=r"window=\{\}: a size is needed"):
+            archive.window({})
+        for columns in (5, "key"):
+            with pytest.raises(ArchiveError, match="a list of names is needed"):
+                archive.scan(columns=columns)
+        for between in (5, (1,), (1, 2, 3)):
+            with pytest.raises(
+                ArchiveError, match="two keys are needed, the least and the greatest"
+            ):
+                archive.probe(between=between)
+        with pytest.raises(ArchiveError, match="the results cannot be read as a table"):
+            archive.update(18, {"key": [2**63 + 1, -1], "generated": [18, 18], "expires": [19, 19]})
+        with pytest.raises(ArchiveError, match="stream=5: the name of a stream is needed"):
+            archive.take_in(5, 0, [])
+        with pytest.raises(ArchiveError, match="batch=-1: batches are counted from 0"):
+            archive.take_in("s", -1, [])
 
 
 # -- making and opening --------------------------------------------------------------------------
@@ -325,6 +479,15 @@ def test_windows_that_cannot_be(archive):
         ({"stamps": {"a": ("x", 16)}}, "'x' is double .* all times are of one kind"),
         ({"stamps": {"a": ("generated", 15)}}, "longer than the window 'a'"),
         ({"counts": {"a": ("key", 9)}}, "'expires' is estimated by the archive"),
+        ({"key": ["key"]}, r"key=\['key'\]: the name of a column is needed"),
+        ({"grace": 10}, "grace=10: a timedelta is needed"),
+        ({"grace": None}, "grace=None: a timedelta is needed"),
+        ({"stamps": ["a"]}, "stamps are given as a dict of windows"),
+        ({"stamps": {"a": 5}}, "stamps are given as a dict of windows"),
+        ({"stamps": {"a": ("generated",)}}, "stamps are given as a dict of windows"),
+        ({"window_bytes": "x", "layout": "auto"}, "window_bytes='x': a number is needed"),
+        ({"queries": None, "layout": "auto"}, "queries=None: a number is needed"),
+        ({"queries": float("nan"), "layout": "auto"}, "queries=nan: a number is needed"),
     ],
 )
 def test_an_archive_that_cannot_be_made(tmp_path, said, told):
@@ -340,11 +503,27 @@ def test_an_archive_that_cannot_be_made(tmp_path, said, told):
         (SCHEMA.append(pa.field("generation_partition", pa.int8())), "the archive's own column"),
         (SCHEMA.set(0, pa.field("key", pa.bool_())), "the key 'key' is bool: keys are integers"),
         (SCHEMA.set(0, pa.field("key", pa.timestamp("us"))), "keys are integers, floats, text"),
-        (SCHEMA.set(0, pa.field("key", pa.float16())), "keys are integers, floats, text"),
+        (SCHEMA.set(0, pa.field("key", pa.float16())), "a type that a Delta table does not have"),
         (SCHEMA.set(1, pa.field("generated", pa.timestamp("us"))), "timestamps with a zone"),
         (
             SCHEMA.set(2, pa.field("expires", pa.timestamp("us", "UTC"))),
             "all times are of one kind",
+        ),
+        (SCHEMA.append(pa.field("Key", pa.int8())), "does not tell capitals from small letters"),
+        *(
+            (
+                SCHEMA.append(pa.field("y", kind)),
+                "column 'y': .* a type that a Delta table does not",
+            )
+            for kind in (
+                pa.time64("us"),
+                pa.duration("s"),
+                pa.float16(),
+                pa.decimal256(50, 2),
+                pa.month_day_nano_interval(),
+                pa.struct([]),
+                pa.list_(pa.time32("s")),
+            )
         ),
         (pa.table(GOOD), "a schema is needed, not a Table"),
         ({"key": "int64"}, "a schema is needed, not a dict"),
@@ -354,6 +533,57 @@ def test_columns_that_cannot_be(tmp_path, schema, told):
     with pytest.raises(ArchiveError, match=told):
         Archive.open(tmp_path / "new", schema, **SAID)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.list_(pa.int64()), [1, None]),
+        (pa.list_(pa.string()), ["a"]),
+        (pa.list_(pa.uint8()), [1, 255]),
+        (pa.large_list(pa.large_string()), ["a", None]),
+        (pa.list_(pa.int32(), 2), [1, 2]),
+        (pa.struct([("A", pa.uint32()), ("b", pa.timestamp("ms"))]), {"A": 2**32 - 1, "b": None}),
+        (pa.struct([pa.field("a", pa.int8(), nullable=False)]), {"a": 1}),
+        (pa.date64(), date(2026, 1, 1)),
+        (pa.map_(pa.string(), pa.list_(pa.int64())), [("a", [1, 2])]),
+        (pa.dictionary(pa.int8(), pa.string()), "a"),
+        (pa.decimal128(5, 2), None),
+    ],
+    ids=str,
+)
+def test_columns_of_any_type_that_a_delta_table_has(tmp_path, kind, value):
+    schema = SCHEMA.append(pa.field("y", kind))
+    archive = Archive.open(tmp_path / "new", schema, **SAID)
+    table = pa.table({**GOOD, "y": pa.array([value] * len(GOOD["key"]), kind)}, schema=schema)
+    archive.update(18, table)
+    archive.update(20)
+    found = Archive.open(tmp_path / "new").probe(GOOD["key"][1]).column("y").to_pylist()
+    assert found == [value]
+
+
+@pytest.mark.parametrize("name", ["date", "timestamp"])
+def test_nothing_is_no_key(keyed, name):
+    archive, keys = keyed(name)
+    for call in (
+        lambda: archive.probe([None]),
+        lambda: archive.probe(between=(None, keys[0])),
+        lambda: archive.invalidate([None]),
+    ):
+        with pytest.raises(ArchiveError, match="None is not a key"):
+            call()
+    with pytest.raises(ArchiveError, match="is not a key"):
+        archive.probe(datetime(2026, 1, 1, 15) if name == "date" else datetime(2026, 1, 1))
+
+
+def test_migrating_to_what_fits(archive):
+    assert str(archive.fitting().layout) == "NoRebuild4x4"
+    assert archive.migrate("auto", queries=1000).touched and str(archive.layout) == "Rebuild2x2"
+    version = archive.version
+    assert archive.migrate("auto", queries=1000).version == version == archive.version
+    assert "many queries between updates" in archive.why
+    with pytest.raises(ArchiveError, match="are for auto, not for 'Rebuild4x4'"):
+        archive.migrate("Rebuild4x4", queries=5)
 
 
 @pytest.mark.parametrize(
@@ -381,6 +611,13 @@ def test_opened_with_other_parameters(archive, said, told):
         ):
             Archive.open(archive.path, other, **SAID)
     assert Archive.open(archive.path, SCHEMA, **SAID).version == 1
+
+
+def test_a_list_is_as_good_as_a_tuple(tmp_path):
+    said = {**SAID, "stamps": {"a": ["generated", 16]}}
+    Archive.open(tmp_path / "new", SCHEMA, **said)
+    assert Archive.open(tmp_path / "new", **said).version == 0
+    assert Archive.open(tmp_path / "new", SCHEMA, **said).version == 0
 
 
 def test_what_is_not_an_archive(tmp_path):

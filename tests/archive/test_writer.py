@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import weakref
 
+import pyarrow as pa
 import pytest
 
-from limen.archive import LAYOUTS, ArchiveError, files, writer
+from limen.archive import LAYOUTS, Archive, ArchiveError, files, writer
+from limen.testing.joined import Joined
 
 from .by_hand import EVERY, INTEGERS, STEPS
 from .test_archive import START, one_of, open_one, some_rows
@@ -44,6 +46,27 @@ def test_one_sub_index_at_a_time(tmp_path, reads, name):
         blocks = [cell for i, cell in enumerate(found) if i == 0 or found[i - 1] != cell]
         assert len(blocks) == len(set(blocks))  # nor is one read again after another
     assert not held
+
+
+@pytest.mark.parametrize("name", ["Rebuild1x1", "Rebuild4x4", "NoRebuild4x4", "LazyRebuild4x4"])
+def test_memory_follows_the_largest_sub_index(tmp_path, name):
+    """All that Arrow holds at once, beside the new results: a few copies of it, whatever the window."""
+    joined = Joined(rows=5000, steps=12)
+    said = {"window": joined.window, "every": joined.every, "layout": name}
+    archive = Archive.open(tmp_path / "a", joined.schema, key="key", **said)
+    archive.update(0, joined.initial())
+    for step in range(1, 4):
+        archive.update(step * joined.every, joined.update(step))
+    new, usual = joined.update(4), pa.default_memory_pool()
+    counting = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(counting)
+    try:
+        archive.update(4 * joined.every, new)
+    finally:
+        pa.set_memory_pool(usual)
+    sizes = [part.bytes for part in archive.sub_indices()]
+    assert max(sizes) < counting.max_memory() < 4 * max(sizes) + new.nbytes
+    assert len(sizes) == 1 or counting.max_memory() < sum(sizes) / 2
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -423,6 +423,7 @@ def test_vacuum(run, joined):
         (("probe", "joined", "1", "--window", "61"), "window=61: the archive's is 60"),
         (("probe", "joined", "1", "--window", "0"), "not a length of time"),
         (("probe", "joined", "1", "--window", "a=5"), "no timestamps of a window 'a'"),
+        (("probe", "joined", "1", "--window", "a="), "--window 'a=': times are integers here"),
         (("scan", "joined", "--window", "=5"), "write SIZE, or NAME=SIZE once for each"),
         (("scan", "joined", "--window", "5", "--window", "6"), "once for each window"),
         (("scan", "joined", "--window", "5", "--window", "a=6"), "one size for all windows, or"),

@@ -291,6 +291,45 @@ def test_damage_is_noticed_by_sparks_reader(spark, tmp_path):
         limen.spark.read_archive(spark, archive).collect()
 
 
+def test_texts_that_spark_reads_otherwise(spark, tmp_path):
+    """A backslash, a quote, a dollar: in a key asked for, between two, and in one that is invalid."""
+    keys = ["C:\\temp", "a\\b", "\\", "it's", "${x}", '"', "plain", ""]
+    schema = pa.schema([("key", pa.string()), ("generated", pa.int64()), ("expires", pa.int64())])
+    archive = Archive.open(tmp_path / "archive", schema, key="key", window=16, every=2)
+    archive.update(16, {"key": keys, "generated": [16] * len(keys), "expires": [30] * len(keys)})
+
+    def read(**asked: object) -> list[str]:
+        found = limen.spark.read_archive(spark, archive, **asked)
+        return sorted(row["key"] for row in found.collect())
+
+    for key in keys:
+        assert read(key=key) == [key]
+    assert read(between=("C:\\a", "C:\\z")) == ["C:\\temp"]
+    archive.invalidate(keys[:4])
+    assert read() == sorted(keys[4:]) == sorted(archive.scan().column("key").to_pylist())
+
+
+def test_the_sink_says_what_a_new_archive_is(spark, tmp_path):
+    arrive(tmp_path / "in", [results(9, 10, 5)])
+    limen.spark.archive_sink(
+        source(spark, tmp_path / "in"),
+        tmp_path / "archive",
+        **OPENED,
+        window_bytes=5e9,
+        queries=50,
+        probes_first=True,
+        grace=timedelta(hours=3),
+        availableNow=True,
+    ).awaitTermination()
+    archive = Archive.open(tmp_path / "archive")
+    assert str(archive.layout) == "Rebuild2x2"
+    assert archive._table.grace == 3 * 3600
+    with pytest.raises(ArchiveError, match="queries=-1: a number is needed"):
+        limen.spark.archive_sink(
+            source(spark, tmp_path / "in"), tmp_path / "b", **OPENED, queries=-1
+        )
+
+
 def test_refusals(spark, tmp_path):
     arrive(tmp_path / "in", [results(9, 10, 5)])
     frame = source(spark, tmp_path / "in")

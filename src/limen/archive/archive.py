@@ -7,6 +7,7 @@ a reader sees the state before it or after it, and a crash leaves one of the two
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,9 +20,9 @@ import pyarrow as pa
 
 from limen.archive import layouts
 from limen.archive.errors import ArchiveError, ConflictError
-from limen.archive.layouts import Layout
+from limen.archive.layouts import Choice, Layout
 from limen.archive.reader import Snapshot, SubIndex
-from limen.archive.shape import Duration, Moment, Shape, make_shape, plus_zero
+from limen.archive.shape import Duration, Moment, Shape, as_sides, make_shape, plus_zero
 from limen.archive.state import Invalid, State, check_counts
 from limen.archive.table import Mark, Table
 from limen.archive.writer import Work, Writer, estimated
@@ -96,17 +97,31 @@ class Archive:
         `window`: its length, in the unit of the times (or a timedelta); no result lives longer.
         `every`: the time from an update to the next. `layout`: a name such as "NoRebuild4x4", or
         "auto" (`limen.archive.choose`, by `window_bytes`, `queries` between two updates, `space`,
-        `probes_first`). `stamps`: the windows that queries may shorten one by one, each with the
-        column of its rows' times and its size. `counts`: windows of a number of rows, each with the
-        column of its rows' places and its size; the archive then estimates expirations. `grace`: for
-        how long a snapshot stays readable after an update has replaced its files.
+        `probes_first`; a window whose size is not said is taken for a small one, and
+        `migrate("auto")` can choose again by what is there). `stamps`: the windows that queries may
+        shorten one by one, each with the column of its rows' times and its size. `counts`: windows of
+        a number of rows, each with the column of its rows' places and its size; the archive then
+        estimates expirations. `grace`: for how long a snapshot stays readable after an update has
+        replaced its files.
 
         An archive that is there must have been made with what is said here.
         """
+        if not isinstance(path, (str, os.PathLike)):
+            raise ArchiveError(f"path={path!r}: the folder of an archive is needed")
         try:
             folder = folder_of(path, "an archive")
         except ValueError as error:
             raise ArchiveError(str(error)) from None
+        if not isinstance(schema, pa.Schema | None):
+            raise ArchiveError(f"a schema is needed, not a {type(schema).__name__}")
+        if not isinstance(grace, timedelta) or grace < timedelta(0):
+            raise ArchiveError(
+                f"grace={grace!r}: a timedelta is needed, and grace must not be negative"
+            )
+        if stamps is not None:
+            stamps = as_sides(stamps, "stamps", "a length of time")
+        if counts is not None:
+            counts = as_sides(counts, "counts", "a number of rows")
         made = log.begun(folder)
         if schema is None and not made:
             return cls(Table.open(folder))
@@ -124,8 +139,6 @@ class Archive:
             archive._expect(schema, said, layout)
             return archive
         assert schema is not None
-        if not isinstance(schema, pa.Schema):
-            raise ArchiveError(f"a schema is needed, not a {type(schema).__name__}")
         if key is None or window is None or every is None:
             raise ArchiveError("a new archive needs key=, window= and every=")
         shape = make_shape(
@@ -152,8 +165,6 @@ class Archive:
         assert layout is not None
         laid = Layout.of(layout)
         laid.check(shape.steps, shape.count_based)
-        if grace < timedelta(0):
-            raise ArchiveError("grace must not be negative")
         if folder.exists() and (not folder.is_dir() or _holds_something(folder)):
             raise ArchiveError(f"{folder} is there and is not an archive; choose another folder")
         return cls(Table.create(folder, shape, State(laid), grace.total_seconds()), why)
@@ -257,7 +268,7 @@ class Archive:
         table, pending = self._with_waiting(table, now)
         if shape.count_based:
             passed = shape.window if last is None else now - last
-            rates = {w: (n - state.counts.get(w, 0)) / passed for w, n in seen.items()}
+            rates = {w: (n - state.counts.get(w, 0), passed) for w, n in seen.items()}
             state = replace(state, counts=seen, rates=rates)
             table = estimated(table, shape, state, now)
         with _written(self._table) as writer:
@@ -297,14 +308,15 @@ class Archive:
             )
 
     def _with_invalid(self, after: State, work: Work) -> State:
-        """The list of invalidated keys that is still needed."""
+        """With what is still needed of the list of invalidated keys."""
         invalid = self._table.invalid
         if not len(invalid):
             return after
         gone = {file.path for file in work.drops}
         left = [f for f in (*self._table.files, *work.adds) if f.path not in gone]
         least = min((after.last_look(f.cell) for f in left), default=after.step + 1)
-        horizon = after.time(self.shape) - self.shape.window
+        shape = self.shape
+        horizon = None if shape.count_based else after.time(shape) - shape.window
         needed = invalid.still_needed(least, horizon)
         return replace(after, invalid=self._keep_invalid(needed, invalid))
 
@@ -318,8 +330,8 @@ class Archive:
     def invalidate(self, keys: Iterable[Any] | pa.Array, until: Moment | None = None) -> int:
         """Results of these keys count no more, as if they had expired; returns the version.
 
-        Those that were generated up to `until`, the last update if not said. They are hidden at once,
-        and deleted when their sub-indices are next looked through.
+        Those that were generated up to `until`, the last update if not said, and that are in or come
+        late. They are hidden at once, and deleted when their sub-indices are next looked through.
         """
         if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
             raise ArchiveError(f"keys are given as a list; for one, [{keys!r}]")
@@ -347,17 +359,65 @@ class Archive:
             name = table.write_beside(fresh.to_table(), "invalid")
             return table.commit("invalidate", replace(table.state, invalid=name))
 
-    def migrate(self, layout: str | Layout) -> Receipt:
+    def fitting(
+        self,
+        *,
+        window_bytes: float | None = None,
+        queries: float = 1,
+        space: bool = False,
+        probes_first: bool = False,
+    ) -> Choice:
+        """The layout that section 5.8 recommends (`limen.archive.choose`), and why.
+
+        `window_bytes`: what the archive's files have now, if not said.
+        """
+        snapshot = self.snapshot()
+        size = sum(file.size for file in snapshot.files) if window_bytes is None else window_bytes
+        return layouts.choose(
+            size,
+            queries,
+            count_based=self.shape.count_based,
+            space=space,
+            probes_first=probes_first,
+            steps=self.shape.steps,
+        )
+
+    def migrate(
+        self,
+        layout: str | Layout,
+        *,
+        window_bytes: float | None = None,
+        queries: float | None = None,
+        space: bool = False,
+        probes_first: bool = False,
+    ) -> Receipt:
         """Change to another layout: built beside, then switched to in one commit.
 
-        Readers are not disturbed. If others update meanwhile, it is built again.
+        "auto": to the one that fits what is there (`fitting` takes the same; `why` has the reason);
+        if the archive has it, nothing is done. Readers are not disturbed. If others update meanwhile,
+        it is built again.
         """
-        wanted = Layout.of(layout)
+        if layout == "auto":
+            chosen = self.fitting(
+                window_bytes=window_bytes,
+                queries=1 if queries is None else queries,
+                space=space,
+                probes_first=probes_first,
+            )
+            wanted, self.why = chosen
+            if wanted == self.layout:
+                return _receipt(self.version, self.time, Work())
+        elif window_bytes is not None or queries is not None or space or probes_first:
+            raise ArchiveError(
+                f"window_bytes, queries, space and probes_first are for auto, not for {layout!r}"
+            )
+        else:
+            wanted = Layout.of(layout)
         with self._lock:
             for _ in range(ATTEMPTS):
                 self._table.refresh()
                 with _written(self._table) as writer:
-                    after = writer.migrate(wanted)
+                    after = self._with_invalid(writer.migrate(wanted), writer.work)
                 with suppress(ConflictError):
                     version = self._commit("migrate", after, writer)
                     return _receipt(version, self.time, writer.work)
@@ -368,8 +428,11 @@ class Archive:
     def vacuum(self, older_than: timedelta | None = None) -> int:
         """Delete what only older snapshots use, and what crashes have left; returns how many files.
 
-        Every update does so for the snapshots before it, after the archive's time of grace.
+        Every update does so for the snapshots before it, after the archive's time of grace. What the
+        tasks of a stream have written, and the log, are kept for a day.
         """
+        if not isinstance(older_than, timedelta | None):
+            raise ArchiveError(f"older_than={older_than!r}: a timedelta is needed")
         seconds = self._table.grace if older_than is None else older_than.total_seconds()
         if seconds < 0:
             raise ArchiveError("older_than must not be negative")
@@ -424,6 +487,10 @@ class Archive:
         brought up to that time. All in one commit. Results that no window can have are set aside
         (`quarantine`).
         """
+        if not isinstance(stream, str) or not stream:
+            raise ArchiveError(f"stream={stream!r}: the name of a stream is needed")
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 0:
+            raise ArchiveError(f"batch={batch!r}: batches are counted from 0")
         with self._lock:
             for _ in range(ATTEMPTS):
                 self._table.refresh()
@@ -471,14 +538,16 @@ class Archive:
     def _due(self, results: pa.Table, wait: int) -> int | None:
         """The last time of an update that the newest of these results is past; None if none is new.
 
-        Those that wait already are not past any: it would have been made.
+        Those that wait already are not past any: it would have been made. Nor is any past a time
+        that cannot be, which a long delay may reach back to.
         """
         shape, state = self.shape, self._table.state
         if not len(results):
             return None
         newest = int(shape.numbers(results, shape.generated).max()) - wait
         if state.origin is None:
-            return newest // shape.every * shape.every
+            due = newest // shape.every * shape.every
+            return due if due >= shape.reach[0] else None
         last = state.time(shape)
         due = last + (newest - last) // shape.every * shape.every
         return due if due > last else None

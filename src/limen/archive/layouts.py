@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from numbers import Real
 from typing import NamedTuple
 
 from limen.archive.errors import ArchiveError
@@ -94,8 +95,15 @@ class Layout:
         return cls(name, *((1, one) if rivals == "columns" else (one, other)))
 
     def __post_init__(self) -> None:
-        if not 1 <= self.rows * self.columns <= MOST_PARTITIONS:
+        if self.name not in LAYOUTS:
+            raise ArchiveError(f"there is no layout {self.name!r}; there are {', '.join(LAYOUTS)}")
+        if not (type(self.rows) is type(self.columns) is int):
+            raise ArchiveError(f"{self}: rows and columns are integers")
+        if min(self.rows, self.columns) < 1 or self.rows * self.columns > MOST_PARTITIONS:
             raise ArchiveError(f"{self}: an archive has 1 to {MOST_PARTITIONS} sub-indices")
+        rivals = self.choices.rivals
+        if rivals and (self.columns if rivals == "rows" else self.rows) > 1:
+            raise ArchiveError(f"{self.name} has {rivals} only, not {self.rows} x {self.columns}")
         if self.is_lazy and self.rows < 2:
             raise ArchiveError(f"{self}: a lazy layout has at least two rows")
 
@@ -149,7 +157,12 @@ Stretch = tuple[int, int]  # first and last step of a row
 
 
 class Schedule(NamedTuple):
-    """What one or several updates in a row do to the sub-indices, in this order."""
+    """What one or several updates in a row do to the sub-indices, in this order.
+
+    Of a lazy layout, the row that is the oldest *after* an update is left alone: in the update that
+    throws a row away this is the next one, as Fig. 5 has it and section 3.2 counts, G + E - 2 in every
+    update. Algorithm 3, read by the letter, would then examine all rows but the one thrown away.
+    """
 
     dropped: set[int]  # rows thrown away whole
     examined: set[Cell]  # where results are looked at one by one
@@ -190,14 +203,19 @@ def update(
 ) -> Schedule:
     """The updates `first` to `last`, which are one in most cases.
 
+    Fewer than a window of them do what each would do. From a window on, all of before has expired, but
+    for windows of a number of rows: everything is examined, and what is new is laid out as in an
+    initial stage, so the cost is that of a window however many steps were left out.
+
     `slack`: count-based windows expire within so many steps of the estimate, so the columns of these
     steps are examined too (the paper's range R).
     """
+    if last - first + 1 >= steps:
+        everything = {(r, c) for r in range(layout.rows) for c in range(layout.columns)}
+        return initial(layout, steps, last)._replace(examined=everything)
     plan = Schedule(set(), set(), {}, list(stretches))
     for step in range(first, last + 1):
         _plan_one(plan, layout, steps, step, slack)
-    if last - first >= steps:  # a window and more was left out: nothing of before can be alive
-        plan.examined.update((r, c) for r in range(layout.rows) for c in range(layout.columns))
     plan.examined.difference_update({cell for cell in plan.examined if cell[0] in plan.dropped})
     return plan
 
@@ -247,6 +265,9 @@ def choose(
     >>> print(choose(5e8, 2).layout, choose(5e8, 1000).layout, choose(5e9, 2).layout)
     NoRebuild4x4 Rebuild2x2 NoRebuild3x3
     """
+    for what, value in (("window_bytes", window_bytes), ("queries", queries)):
+        if isinstance(value, bool) or not isinstance(value, Real) or not value >= 0:
+            raise ArchiveError(f"{what}={value!r}: a number is needed, and not less than zero")
     large, many = window_bytes > SMALL, queries > MANY
     size = f"a {'large' if large else 'small'} window ({window_bytes / 1e9:.3g} GB)"
     load = f"{'many' if many else 'few'} queries between updates ({queries:g})"

@@ -7,10 +7,10 @@ these and nothing else. Files are read by a few threads, since most of the work 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from limen.archive.files import DataFile
 from limen.archive.layouts import Cell, Layout
 from limen.archive.shape import Duration, Key, Mask, Moment, Shape, as_duration
 from limen.archive.state import Invalid, State, alive
+from limen.archive.table import check_process
 
 SLICE_ROWS = 200_000  # of a scan in order of the key, about
 Times = tuple[Moment | None, Moment | None]
@@ -80,7 +81,7 @@ class Snapshot:
         if (key is None) == (between is None):
             raise ArchiveError("a probe is for a key, for a list of keys, or between two")
         if between is not None:
-            ranges = [(self.shape.key_of(between[0]), self.shape.key_of(between[1]))]
+            ranges = [self.shape.keys_between(between)]
         else:
             if isinstance(key, (pa.Array, pa.ChunkedArray)):
                 key = key.to_pylist()
@@ -134,6 +135,8 @@ class Snapshot:
                     f"window={size}: the archive's is {self.shape.length(self.shape.window)}"
                 )
             return replace(self, shorter=self.shape.window - asked, sizes=())
+        if not size:
+            raise ArchiveError("window={}: a size is needed, for all windows or for some by name")
         sizes = {}
         for who, length in size.items():
             side = self.shape.stamps.get(who)
@@ -158,7 +161,8 @@ class Snapshot:
     ) -> str:
         """What is alive, as SQL: for readers of the table that do not know this library.
 
-        With the conditions of `named`, if said. `quote`: what names are put into.
+        With the conditions of `named`, if said. `quote`: what names are put into; with "`" it is Spark's
+        SQL, which takes a backslash in a text for more than itself.
         """
         shape, parts = self.shape, self._asked(key, between, generated, expires, quote)
         if self.state.origin is None:
@@ -177,7 +181,7 @@ class Snapshot:
             parts.append(f"{name(shape.stamps[who].column)} > {self._literal(now - size)}")
         for until in np.unique(self.invalid.until).tolist():
             keys = self.invalid.keys.filter(pa.array(self.invalid.until == until)).to_pylist()
-            listed = ", ".join(_quoted(k) for k in keys)
+            listed = ", ".join(_quoted(k, quote) for k in keys)
             past = f"{name(shape.generated)} <= {self._literal(until)}"
             parts.append(f"NOT ({name(shape.key)} IN ({listed}) AND {past})")
         return " AND ".join(parts)
@@ -194,13 +198,16 @@ class Snapshot:
         if key is not None:
             found = shape.key_of(key, nearest=True)
             told = found if isinstance(found, float) else key
-            parts.append(f"{_name(shape.key, quote)} = {_quoted(told)}")
+            parts.append(f"{_name(shape.key, quote)} = {_quoted(told, quote)}")
         if between is not None:
+            shape.keys_between(between)
             for sign, limit in zip((">=", "<="), between, strict=True):
-                shape.key_of(limit)
-                parts.append(f"{_name(shape.key, quote)} {sign} {_quoted(limit)}")
-        for column, asked in ((shape.generated, generated), (shape.expires, expires)):
-            for sign, moment in zip((">=", "<="), asked or (None, None), strict=True):
+                parts.append(f"{_name(shape.key, quote)} {sign} {_quoted(limit, quote)}")
+        for column, what, asked in (
+            (shape.generated, "generated", generated),
+            (shape.expires, "expires", expires),
+        ):
+            for sign, moment in zip((">=", "<="), _limits(asked, what), strict=True):
                 if moment is not None:
                     at = self._literal(shape.moment(moment, column))
                     parts.append(f"{_name(column, quote)} {sign} {at}")
@@ -209,7 +216,7 @@ class Snapshot:
     def _literal(self, moment: int) -> str:
         if not self.shape.in_timestamps:
             return str(moment)
-        return _quoted(self.shape.time_of(moment))
+        return _quoted(self.shape.time_of(moment), '"')
 
     def sub_indices(self) -> list[SubIndex]:
         """All of them, row by row."""
@@ -237,12 +244,12 @@ class Snapshot:
         if key is not None:
             low = high = self.shape.key_of(key, nearest=True)
         elif between is not None:
-            low, high = (self.shape.key_of(k) for k in between)
+            low, high = self.shape.keys_between(between)
         found = [file for file in self.files if not self._is_over(file)]
         if low is not None and high is not None:
             found = [file for file in found if len(file.groups_of(low, high))]
         for name, asked in (("generated", generated), ("expires", expires)):
-            for at, limit in enumerate(asked or ()):
+            for at, limit in enumerate(_limits(asked, name)):
                 if limit is not None:
                     moment = self.shape.moment(limit, name)
                     found = [
@@ -267,12 +274,17 @@ class Snapshot:
 
     def _columns(self, columns: Sequence[str] | None) -> list[str]:
         names = list(self.shape.schema.names)
-        for name in columns or ():
+        if columns is None:
+            return names
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise ArchiveError(f"columns={columns!r}: a list of names is needed")
+        wanted = list(columns)
+        for name in wanted:
             if name not in names:
                 raise ArchiveError(
                     f"there is no column {name!r}; the archive has {', '.join(names)}"
                 )
-        return names if columns is None else list(columns)
+        return wanted
 
     def _needed(self, wanted: list[str]) -> list[str]:
         """The columns to read: those to sort and to filter by too."""
@@ -288,6 +300,7 @@ class Snapshot:
 
     def _gather(self, ranges: list[tuple[Key, Key]] | None, columns: list[str]) -> pa.Table:
         """The live results with keys in these ranges, file by file."""
+        check_process()
         schema = pa.schema([self.shape.schema.field(name) for name in columns])
         if self.state.origin is None:
             return schema.empty_table()
@@ -367,15 +380,32 @@ def _name(column: str, quote: str) -> str:
     return quote + column.replace(quote, quote * 2) + quote
 
 
-def _quoted(key: Any) -> str:
-    """A key as a literal of SQL."""
-    if isinstance(key, bool) or not isinstance(key, (int, float, str, date)):
-        key = key.item() if isinstance(key, np.generic) else key
+def _limits(asked: Times | None, what: str) -> Times:
+    """From one time to another, None for no limit."""
+    if asked is None:
+        return None, None
+    if not isinstance(asked, (tuple, list)) or len(asked) != 2:
+        raise ArchiveError(
+            f"{what}={asked!r}: two times are needed, from and to; None for no limit"
+        )
+    return asked[0], asked[1]
+
+
+def _quoted(key: Any, quote: str) -> str:
+    """A key as a literal of SQL: of the SQL that has its names in this quote.
+
+    How Spark reads a backslash, a quote or a dollar in a text depends on its settings, so such a text
+    is told to it by its bytes.
+    """
+    if isinstance(key, np.generic):
+        key = key.item()
     if isinstance(key, datetime):
-        return f"'{key}'"  # not as a TIMESTAMP, which in DuckDB is without a zone
+        return f"'{key.astimezone(UTC)}'"  # not as a TIMESTAMP, which in DuckDB is without a zone
     if isinstance(key, date):
         return f"DATE '{key}'"
     if isinstance(key, str):
+        if quote == "`" and any(sign in key for sign in "\\'$"):
+            return f"CAST(X'{key.encode().hex()}' AS STRING)"
         return "'" + key.replace("'", "''") + "'"
     if isinstance(key, float):
         return f"CAST('{key!r}' AS DOUBLE)"

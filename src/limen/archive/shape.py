@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,10 @@ MOMENT = pa.timestamp("us", tz="UTC")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ROW, COLUMN = "generation_partition", "expiration_partition"
 FARTHEST = 2**62  # times and windows lie within it, so that their sums are int64
+FIRST, LAST = (  # of what a datetime can say
+    (end.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+    for end in (datetime.min, datetime.max)
+)
 
 Moment = int | datetime
 Duration = int | timedelta
@@ -68,6 +72,14 @@ class Shape:
     def in_timestamps(self) -> bool:
         return bool(pt.is_timestamp(self.schema.field(self.generated).type))
 
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The first and the last time that can be: one a window before or after can still be said."""
+        if not self.in_timestamps:
+            return 1 - FARTHEST, FARTHEST - 1
+        longest = max([self.window, *(side.size for side in self.stamps.values())])
+        return FIRST + longest, LAST - longest
+
     def moment(self, value: Moment, what: str = "time") -> int:
         return as_moment(value, self.in_timestamps, what)
 
@@ -95,6 +107,8 @@ class Shape:
         return getattr(self, name)
 
     def words(self, moment: int) -> str:
+        if self.in_timestamps and not FIRST <= moment <= LAST:
+            return str(np.datetime64(moment, "us"))
         return str(self.time_of(moment))
 
     def to_json(self) -> str:
@@ -164,10 +178,11 @@ class Shape:
         whole = given.take(pa.array(at))
         generated, expires = (self.numbers(whole, name) for name in (self.generated, self.expires))
         longest = self.length(self.window)
-        for wrong, told in (
+        for wrong, told in (  # of several the last is said
+            (self._out_of_reach(expires), f"{self.expires} is out of range"),
             (self._too_long(generated, expires), f"lives longer than the window, {longest}"),
             (generated > expires, f"{self.generated} is after {self.expires}"),
-            (np.abs(generated) >= FARTHEST, f"{self.generated} is out of range"),
+            (self._out_of_reach(generated), f"{self.generated} is out of range"),
         ):
             why[at[wrong]] = len(reasons)
             reasons.append(told)
@@ -186,12 +201,19 @@ class Shape:
         return found
 
     def check(self, table: pa.Table, last: int | None, now: int, late: bool) -> None:
-        """Refuse results that no window of this archive can have at update `now`."""
+        """Refuse results that no window of this archive can have at update `now`, or `now` itself."""
+        low, high = self.reach
+        if not low <= now <= high:
+            raise ArchiveError(
+                f"the update at {self.words(now)} is out of range: times are from {self.words(low)} "
+                f"to {self.words(high)} with such windows"
+            )
         generated = self.numbers(table, self.generated)
         self._refuse(generated > now, table, f"is after the time of the update, {self.words(now)}")
         if last is not None and not late:
             told = f"is not after the last update, {self.words(last)}; late results need late=True"
             self._refuse(generated <= last, table, told)
+        self._refuse(self._out_of_reach(generated), table, "is out of range")
         if self.count_based:
             return
         expires = self.numbers(table, self.expires)
@@ -201,6 +223,13 @@ class Shape:
         self._refuse(
             far, table, f"is more than the window, {longest}, before its expiration", expires
         )
+        told = "is too late for its expiration, which is out of range"
+        self._refuse(self._out_of_reach(expires), table, told, expires)
+
+    def _out_of_reach(self, times: I64) -> Mask:
+        first, last = self.reach
+        found: Mask = (times < first) | (times > last)
+        return found
 
     def _too_long(self, generated: I64, expires: I64) -> Mask:
         """Whether results live longer than the window; no sum leaves int64."""
@@ -237,22 +266,14 @@ class Shape:
         `nearest`: the float32 that 0.1 was stored as is meant, not 0.1 itself.
         """
         kind = self.key_type
-        fits = (
-            isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if pt.is_integer(kind)
-            else isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            if pt.is_floating(kind)
-            else isinstance(value, str)
-            if pt.is_string(kind)
-            else not isinstance(value, (int, float, str))
-        )
+        told = f"{value!r} is not a key: {self.key!r} is {type_name(kind)} here"
+        if isinstance(value, np.generic):
+            value = value.item()
+        if not _is_like(value, kind):
+            raise ArchiveError(told)
+        if pt.is_timestamp(kind) and value.tzinfo is None:
+            raise ArchiveError(f"{told}; a datetime with a zone is needed")
         try:
-            if not fits:
-                raise pa.ArrowInvalid("")
-            if isinstance(value, np.generic):
-                value = value.item()
-            if isinstance(value, float) and math.isnan(value):
-                raise pa.ArrowInvalid("")
             if pt.is_float32(kind) and nearest:
                 return float(np.float32(value))
             if pt.is_floating(kind):
@@ -262,9 +283,15 @@ class Shape:
             found: Key = plain_keys(pa.array([value], kind))[0].as_py()
             return found
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            raise ArchiveError(told) from None
+
+    def keys_between(self, between: tuple[Any, Any]) -> tuple[Key, Key]:
+        """The least and the greatest key of a range, as they are compared."""
+        if not isinstance(between, (tuple, list)) or len(between) != 2:
             raise ArchiveError(
-                f"{value!r} is not a key: {self.key!r} is {type_name(kind)} here"
-            ) from None
+                f"between={between!r}: two keys are needed, the least and the greatest"
+            )
+        return self.key_of(between[0]), self.key_of(between[1])
 
 
 def make_shape(
@@ -280,11 +307,19 @@ def make_shape(
 ) -> Shape:
     """Check what a user says of a new archive."""
     names = schema.names
-    if len(set(names)) < len(names):
-        raise ArchiveError(f"a column occurs twice: {', '.join(names)}")
-    for name in (ROW, COLUMN):
-        if name in names:
+    for what, name in (("key", key), ("generated", generated), ("expires", expires)):
+        if not isinstance(name, str):
+            raise ArchiveError(f"{what}={name!r}: the name of a column is needed")
+    if not _differ([*names, *([expires] if counts and expires not in names else [])]):
+        raise ArchiveError(
+            f"a column occurs twice: {', '.join(names)}; a Delta table does not tell capitals from "
+            "small letters"
+        )
+    for name in names:
+        if name.lower() in (ROW, COLUMN):
             raise ArchiveError(f"{name} is the archive's own column; give yours another name")
+        if not name or "\0" in name:
+            raise ArchiveError(f"{name!r} is no name for a column")
     if counts and expires in names:
         raise ArchiveError(
             f"{expires!r} is estimated by the archive if windows are counted; leave the column out"
@@ -305,7 +340,10 @@ def make_shape(
     of_time = {generated, expires, *(column for column, _ in stamps.values())}
     fields = []
     for one in schema:
-        kind = _stored(one.type)
+        try:
+            kind = stored(one.type)
+        except ArchiveError as error:
+            raise ArchiveError(f"column {one.name!r}: {error}; give it another") from None
         if one.name in of_time:
             alike = _zoned(one.type) if timed else pt.is_integer(one.type)
             if not alike:
@@ -351,7 +389,10 @@ def as_moment(value: Moment, timed: bool, what: str) -> int:
     if timed:
         if not isinstance(value, datetime) or value.tzinfo is None:
             raise ArchiveError(f"{what}={value!r}: a datetime with a zone is needed here")
-        return (value - EPOCH) // timedelta(microseconds=1)
+        moment = (value - EPOCH) // timedelta(microseconds=1)
+        if not FIRST <= moment <= LAST:  # in a zone that is ahead or behind
+            raise ArchiveError(f"{what}={value!r} is out of range")
+        return moment
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ArchiveError(f"{what}={value!r}: times are integers here")
     if not -FARTHEST < value < FARTHEST:
@@ -373,6 +414,18 @@ def as_duration(value: Duration, timed: bool, what: str) -> int:
     return int(value)
 
 
+def as_sides(given: Any, what: str, size: str) -> dict[str, tuple[str, Any]]:
+    """The windows of `stamps` or `counts`: by name, each with a column and a size."""
+    shape = f"{what} are given as a dict of windows, each with (a column, {size})"
+    if not isinstance(given, Mapping):
+        raise ArchiveError(f"{what}={given!r}: {shape}")
+    for who, side in given.items():
+        pair = isinstance(side, (tuple, list)) and len(side) == 2
+        if not (isinstance(who, str) and pair and isinstance(side[0], str)):
+            raise ArchiveError(f"{what}={{{who!r}: {side!r}}}: {shape}")
+    return {who: (side[0], side[1]) for who, side in given.items()}
+
+
 def as_table(results: object) -> pa.Table:
     if isinstance(results, pa.Table):
         return results
@@ -387,7 +440,7 @@ def as_table(results: object) -> pa.Table:
             return pa.table(results)
         if isinstance(results, list) and all(isinstance(row, Mapping) for row in results):
             return pa.Table.from_pylist([dict(row) for row in results])
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise ArchiveError(f"the results cannot be read as a table: {error}") from None
     raise ArchiveError(f"results are a table or a frame, not a {type(results).__name__}")
 
@@ -406,31 +459,75 @@ def plain_keys(keys: pa.Array) -> pa.Array:
 def _column(found: pa.ChunkedArray, wanted: pa.Field) -> pa.ChunkedArray:
     if found.type == wanted.type:
         return found
-    same = _stored(found.type) == wanted.type
-    fits = same or (_is_key(wanted.type) and lossless(found.type, wanted.type))
     try:
-        if not (fits or pt.is_null(found.type)):
+        fits = pt.is_null(found.type) or stored(found.type) == wanted.type
+        if not (fits or (_is_key(wanted.type) and lossless(found.type, wanted.type))):
             raise pa.ArrowInvalid("")
         return found.cast(wanted.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except (ArchiveError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ArchiveError(
             f"column {wanted.name!r} is {found.type} in the results and {wanted.type} in the archive"
         ) from None
 
 
-def _stored(kind: pa.DataType) -> pa.DataType:
-    """The type as the table has it: one spelling of texts, bytes and timestamps."""
-    if pt.is_dictionary(kind):
-        return _stored(kind.value_type)
-    if pt.is_large_string(kind) or pt.is_string_view(kind):
+def stored(kind: pa.DataType) -> pa.DataType:
+    """The type as a Delta table has it: one spelling of texts, bytes, times and lists, nulls anywhere.
+
+    One that a Delta table does not have is refused.
+    """
+    if pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
+        return stored(kind.value_type)
+    if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind):
         return pa.string()
-    if pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind):
+    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind):
+        return pa.binary()
+    if pt.is_fixed_size_binary(kind):
         return pa.binary()
     if pt.is_timestamp(kind):
         return pa.timestamp("us", tz=None if kind.tz is None else "UTC")
+    if pt.is_date(kind):
+        return pa.date32()
     if pt.is_unsigned_integer(kind):
         return pa.int64() if kind.bit_width >= 32 else pa.int32()
-    return kind
+    if pt.is_map(kind):
+        return pa.map_(stored(kind.key_type), stored(kind.item_type))
+    if _is_list(kind):
+        return pa.list_(pa.field("element", stored(kind.value_type)))
+    if pt.is_struct(kind) and kind.num_fields and _differ(kind.names):
+        return pa.struct([(name, stored(kind.field(name).type)) for name in kind.names])
+    if pt.is_decimal(kind) and kind.precision <= 38 and 0 <= kind.scale <= kind.precision:
+        return pa.decimal128(kind.precision, kind.scale)
+    if pt.is_signed_integer(kind) or pt.is_boolean(kind):
+        return kind
+    if pt.is_float32(kind) or pt.is_float64(kind):
+        return kind
+    raise ArchiveError(f"{kind} is a type that a Delta table does not have")
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_list(kind)
+        or pt.is_large_list(kind)
+        or pt.is_fixed_size_list(kind)
+        or pt.is_list_view(kind)
+        or pt.is_large_list_view(kind)
+    )
+
+
+def _differ(names: list[str]) -> bool:
+    """As Delta sees them, which does not tell capitals from small letters."""
+    return len({name.lower() for name in names}) == len(names)
+
+
+def _is_like(value: object, kind: pa.DataType) -> bool:
+    """Is it of the Python type that keys of this type are of? To Python True is 1, a datetime a date."""
+    if pt.is_timestamp(kind):
+        return isinstance(value, datetime)
+    if isinstance(value, (bool, datetime)):
+        return False
+    if pt.is_floating(kind):
+        return isinstance(value, (int, float)) and not math.isnan(value)
+    return isinstance(value, int if pt.is_integer(kind) else str if pt.is_string(kind) else date)
 
 
 def _is_key(kind: pa.DataType) -> bool:

@@ -8,11 +8,12 @@ its name. So a commit changes all at once, and readers of older versions are not
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from limen.archive.errors import ArchiveError, ConflictError
 from limen.archive.files import DataFile, open_file
-from limen.archive.shape import COLUMN, ROW, Shape
+from limen.archive.shape import COLUMN, ROW, Shape, stored
 from limen.archive.state import Invalid, State
 from limen.delta import log
 from limen.delta.commits import CommitFailedError, commit, properties
@@ -33,7 +34,10 @@ from limen.delta.disk import is_forked, plain, to_disk
 FORMAT = "1"
 BESIDE = "_limen"
 ASIDE = "quarantine"
+INCOMING = "incoming"  # what a task of a stream has written, until its batch is taken in
+SWEPT = "swept"  # a note beside the table: the last commit whose files are deleted
 CHECKPOINT_EVERY = 10
+DAY = 24 * 3600  # seconds for which vacuum keeps the log, and the files of batches at work
 PARTITIONS = [ROW, COLUMN]
 
 
@@ -61,7 +65,7 @@ class Table:
     @classmethod
     def create(cls, path: Path, shape: Shape, state: State, grace: float) -> Table:
         """A new, empty one; of several processes at it, one makes it and the others open it."""
-        _check_process()
+        check_process()
         columns = [pa.field(name, pa.int32()) for name in PARTITIONS]
         try:
             DeltaTable.create(
@@ -90,7 +94,7 @@ class Table:
 
     @classmethod
     def open(cls, path: Path, version: int | None = None) -> Table:
-        _check_process()
+        check_process()
         if not log.begun(path):
             raise ArchiveError(
                 f"there is no archive at {path}; give a schema and its window to make one"
@@ -98,6 +102,10 @@ class Table:
         try:
             return cls(path, DeltaTable(str(path), version=version))
         except TableNotFoundError:
+            if version is not None and not log.commit_file(path, 0).exists():
+                raise ArchiveError(
+                    f"{path}: there is no version {version}: its log was vacuumed"
+                ) from None
             raise ArchiveError(
                 f"{path}: the archive is damaged: its Delta log is incomplete"
             ) from None
@@ -118,12 +126,16 @@ class Table:
 
     def refresh(self) -> None:
         """Take note of what others have committed."""
-        _check_process()
-        if log.newest(self.path, self._seen) == self._seen:
+        check_process()
+        known = log.commit_file(self.path, self._seen).exists()  # or its log was vacuumed
+        if known and log.newest(self.path, self._seen) == self._seen:
             return
         try:
             try:
-                self._delta.update_incremental()
+                if known:
+                    self._delta.update_incremental()
+                else:
+                    self._delta = DeltaTable(str(self.path))
             except DeltaError:
                 self._delta = DeltaTable(str(self.path))
         except DeltaError as error:
@@ -162,10 +174,7 @@ class Table:
                 AttributeError,
                 StopIteration,
             ) as error:
-                commit = log.commit_file(self.path, version)
-                raise ArchiveError(
-                    f"{commit}: the archive is damaged: not one of its commits ({error})"
-                ) from None
+                raise _not_ours(self.path, version, error) from None
             if any("add" in line or "remove" in line for line in lines):
                 raise ArchiveError(
                     f"{self.path}: version {version} was written by another program, so what the "
@@ -190,7 +199,7 @@ class Table:
         said: dict[str, Any] | None = None,
     ) -> int:
         """All or nothing; returns the new version."""
-        _check_process()
+        check_process()
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = [
             AddAction(f.path, f.size, _values(f), now, True, _statistics(f, self.shape))
@@ -202,6 +211,10 @@ class Table:
         left = [file.path for file in (*self.files, *adds) if file.path not in gone]
         info = _signed({"kind": kind, **(said or {}), **state.to_json()}, left, self.shape)
         with _writing(self.path):
+            if not log.commit_file(
+                self.path, self.version
+            ).exists():  # nor the one after it, perhaps
+                raise CommitFailedError("its log was vacuumed")
             for file in adds:
                 to_disk(self.path / file.path)
             for folder in {(self.path / file.path).parent for file in adds}:
@@ -282,66 +295,162 @@ class Table:
     # -- housekeeping ----------------------------------------------------------------------------
 
     def sweep(self, seconds: float) -> int:
-        """Delete files that a commit has removed, so many seconds ago or earlier; returns how many."""
+        """Delete files that a commit has removed, so many seconds ago or earlier; returns how many.
+
+        What cannot be read or deleted is left to `vacuum`, which says so. How far this has come is
+        noted beside the table, so that nobody reads these commits again.
+        """
         until, deleted = time.time() - seconds, 0
         if self._swept < 0:
-            names = [p.stem for p in (self.path / log.FOLDER).glob("*.json")]
-            self._swept = min((int(name) for name in names if name.isdigit()), default=0) - 1
+            self._swept = self._noted()
+        begin, used = self._swept, self._in_use()
+        named: set[str] = set()  # beside the table, as of the last commit looked at
+        with suppress(ArchiveError):
+            named = self._beside(begin)
         while self._swept + 1 < self.version:
             made = log.commit_file(self.path, self._swept + 1)
-            if not made.exists() or made.stat().st_mtime > until:
+            if not made.exists():
+                later = [v for v in self._logged() if v > self._swept]
+                if not later:
+                    break
+                self._swept = later[0] - 1
+                continue
+            if made.stat().st_mtime > until:
                 break
             self._swept += 1
-            before, after = self._beside(self._swept - 1), self._beside(self._swept)
-            gone = [self.path / BESIDE / name for name in before - after]
-            for line in log.actions(self.path, self._swept) or []:
-                if "remove" in line:
-                    gone.append(self.path / line["remove"]["path"])
-            deleted += sum(_delete(path) for path in gone)
+            with suppress(ArchiveError, OSError):
+                removed, beside = self._told(self._swept)
+                gone = removed if beside is None else removed | named - beside
+                named = named if beside is None else beside
+                deleted += sum(_delete(self.path / name) for name in gone - used)
+        if self._swept > begin:
+            self._note()
         return deleted
+
+    def _noted(self) -> int:
+        """The last commit that anybody has swept; -1 if that is not known, and all are looked at."""
+        try:
+            noted = int((self.path / BESIDE / SWEPT).read_text())
+        except (OSError, ValueError):
+            return -1
+        return noted if -1 < noted < self.version else -1
+
+    def _note(self) -> None:
+        beside = self.path / BESIDE / f".{uuid.uuid4()}"
+        with suppress(OSError):
+            beside.parent.mkdir(exist_ok=True)
+            beside.write_text(str(self._swept))
+            beside.replace(beside.with_name(SWEPT))
 
     def vacuum(self, seconds: float) -> int:
         """Delete all that no version of the last seconds uses; returns how many files.
 
         Also what a crash has left behind, if it is older than that and than a minute: a younger one may
-        be that of a writer at work.
+        be that of a writer at work. What the tasks of a stream have written is kept for a day, and so
+        is the log; of it only what is before a checkpoint goes.
         """
         self.refresh()
         now = time.time()
-        used = {file.path for file in self.files} | self._beside_paths(self.version)
-        removed: set[str] = set()
+        used, removed = self._in_use(), set[str]()
         for version in range(self.version, -1, -1):
             made = log.commit_file(self.path, version)
             if not made.exists():
                 break
-            gone = {
-                line["remove"]["path"]
-                for line in log.actions(self.path, version) or []
-                if "remove" in line
-            } | self._beside_paths(version - 1)
+            gone = self._told(version)[0] | self._beside(version - 1)
             (used if made.stat().st_mtime > now - seconds else removed).update(gone)
-        deleted = 0
-        for path in self._on_disk():
-            name = str(path.relative_to(self.path))
-            old = name in removed or path.stat().st_mtime <= now - max(seconds, 60)
-            if name not in used and old:
-                deleted += _delete(path)
-        return deleted
+        with _writing(self.path):
+            deleted = 0
+            for path in self._on_disk():
+                name = str(path.relative_to(self.path))
+                least = DAY if path.name.startswith(INCOMING) else 60
+                if name not in used and (name in removed or _age(path, now) >= max(seconds, least)):
+                    deleted += _delete(path)
+            return deleted + self._forget(now - max(seconds, DAY))
+
+    def _forget(self, until: float) -> int:
+        """Delete the log of versions that others had replaced by then, as far as a checkpoint goes.
+
+        Every later version can still be read: from the checkpoint, the commits after it, and the last
+        of our commits, which has the state.
+        """
+        logged = self._logged()
+        young = (v for v in logged if log.commit_file(self.path, v).stat().st_mtime > until)
+        kept = next(young, self.version + 1) - 1  # the oldest version that is
+        points = [v for v in self._logged("checkpoint.parquet") if v <= kept]
+        if not points:
+            return 0
+        try:
+            DeltaTable(str(self.path), version=points[-1])
+        except DeltaError:  # the commits before it are all that there is
+            return 0
+        first = points[-1]
+        while first > 0 and self._told(first)[1] is None:
+            first -= 1
+        old = [log.commit_file(self.path, v) for v in logged if v < first]
+        old += [
+            log.commit_file(self.path, v).with_suffix(".checkpoint.parquet")
+            for v in points
+            if v < first
+        ]
+        return sum(_delete(path) for path in old)
+
+    def _logged(self, kind: str = "json") -> list[int]:
+        """The versions whose commits, or checkpoints, are there."""
+        found = (
+            re.fullmatch(rf"(\d{{20}})\.{re.escape(kind)}", path.name)
+            for path in (self.path / log.FOLDER).iterdir()
+        )
+        return sorted(int(name[1]) for name in found if name)
 
     def _on_disk(self) -> Iterator[Path]:
-        for pattern in (f"{ROW}=*/{COLUMN}=*/*", f"{BESIDE}/*"):
+        for pattern in (f"{ROW}=*/{COLUMN}=*/*", f"{BESIDE}/*", f"{BESIDE}/{ASIDE}/.*"):
             yield from (path for path in self.path.glob(pattern) if path.is_file())
 
+    def _in_use(self) -> set[str]:
+        """What the newest version that is known here uses."""
+        names = [*self.state.pending, *filter(None, [self.state.invalid]), SWEPT]
+        return {file.path for file in self.files} | _beside_table(names)
+
+    def _told(self, version: int) -> tuple[set[str], set[str] | None]:
+        """What a commit has removed, and what beside the table it names: None if it is not ours."""
+        try:
+            removed, beside = set(), None
+            for line in log.actions(self.path, version) or []:
+                if "remove" in line:
+                    removed.add(str(line["remove"]["path"]))
+                info = line.get("commitInfo", {}).get(log.INFO)
+                if info is not None:
+                    beside = _beside_table([*info["pending"], *filter(None, [info["invalid"]])])
+            return removed, beside
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _not_ours(self.path, version, error) from None
+
     def _beside(self, version: int) -> set[str]:
-        """The files beside the table that a version names."""
-        for line in log.actions(self.path, version) or []:
-            info = line.get("commitInfo", {}).get(log.INFO)
-            if info is not None:
-                return {*info.get("pending", []), *filter(None, [info.get("invalid")])}
+        """What a version uses beside the table: its commit says so, or the last of ours before it."""
+        for at in range(version, -1, -1):
+            if not log.commit_file(self.path, at).exists():
+                break
+            beside = self._told(at)[1]
+            if beside is not None:
+                return beside
         return set()
 
-    def _beside_paths(self, version: int) -> set[str]:
-        return {f"{BESIDE}/{name}" for name in self._beside(version)}
+
+def _beside_table(names: Sequence[str]) -> set[str]:
+    return {f"{BESIDE}/{name}" for name in names}
+
+
+def _not_ours(path: Path, version: int, error: Exception) -> ArchiveError:
+    commit = log.commit_file(path, version)
+    return ArchiveError(f"{commit}: the archive is damaged: not one of its commits ({error})")
+
+
+def _age(path: Path, now: float) -> float:
+    """In seconds; none if it has just gone."""
+    try:
+        return now - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
@@ -404,8 +513,8 @@ def _meta(path: Path, delta: DeltaTable) -> tuple[Shape, float]:
             "install a newer limen"
         )
     schema = pa.schema(delta.schema().to_arrow())
-    fields = [pa.field(f.name, _arrow(f.type)) for f in schema if f.name not in PARTITIONS]
     try:
+        fields = [pa.field(f.name, stored(f.type)) for f in schema if f.name not in PARTITIONS]
         shape = Shape.from_json(facts["limen.archive"], pa.schema(fields))
         return shape, float(facts["limen.archive.grace"])
     except (KeyError, ValueError, TypeError) as error:
@@ -414,16 +523,7 @@ def _meta(path: Path, delta: DeltaTable) -> tuple[Shape, float]:
         ) from None
 
 
-def _arrow(kind: Any) -> pa.DataType:
-    """deltalake may answer in views or long texts."""
-    if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
-        return pa.string()
-    if pa.types.is_binary_view(kind) or pa.types.is_large_binary(kind):
-        return pa.binary()
-    return kind
-
-
-def _check_process() -> None:
+def check_process() -> None:
     if is_forked():
         raise ArchiveError(
             "an archive or a catalog was in use before this process was forked, so it cannot be used "

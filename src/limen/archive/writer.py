@@ -189,10 +189,13 @@ class Writer:
     # -- another layout --------------------------------------------------------------------------
 
     def migrate(self, layout: Layout) -> State:
-        """All results in another layout: each file is cut up, then each new sub-index put together."""
+        """All results in another layout: each file is cut up, then each new sub-index put together.
+
+        What is invalid is left out, but stays listed in the state: late results may still come.
+        """
         before = self._table.state
         layout.check(self.shape.steps, self.shape.count_based)
-        after = replace(before, layout=layout, examined=[], invalid=None, stretches=[])
+        after = replace(before, layout=layout, examined=[], stretches=[])
         if before.origin is None:
             return after
         plan = layouts.initial(layout, self.shape.steps, before.step)
@@ -268,9 +271,11 @@ def estimated(results: pa.Table, shape: Shape, state: State, now: int) -> pa.Tab
                 f"{state.counts[who]} rows"
             )
         rows_left = places + side.size - state.counts[who]
-        rate = state.rates.get(who) or side.size / shape.window
+        rows, passed = state.rates[who]
+        rate = rows / passed if rows else side.size / shape.window
         left = np.minimum(left, rows_left / rate)
     guess = now + np.clip(np.ceil(left), 1, shape.window).astype(np.int64)
+    guess = np.minimum(guess, shape.reach[1])
     kind = shape.schema.field(shape.expires).type
     with_it = results.append_column(pa.field(shape.expires, kind), pa.array(guess).cast(kind))
     return with_it.select(shape.schema.names)

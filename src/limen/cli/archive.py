@@ -200,19 +200,16 @@ def migrate(
     ] = False,
 ) -> None:
     """Change to another layout: built beside, switched to in one commit."""
-    from limen.archive import ArchiveError, Layout, choose
+    from limen.archive import ArchiveError, Layout
 
     archive = opened(folder)
     before = archive.snapshot()
     if layout == "auto":
-        size = sum(file.size for file in before.files) if window_bytes is None else window_bytes
-        chosen = choose(
-            size,
-            1 if queries is None else queries,
-            count_based=before.shape.count_based,
+        chosen = archive.fitting(
+            window_bytes=window_bytes,
+            queries=1 if queries is None else queries,
             space=space,
             probes_first=probes_first,
-            steps=before.shape.steps,
         )
         wanted = chosen.layout
         print(f"{wanted}: {chosen.why}")
@@ -241,12 +238,15 @@ def vacuum(
         ),
     ] = None,
 ) -> None:
-    """Delete files that only older versions use; those versions can then no longer be read."""
+    """Delete files that only older versions use; those versions can then no longer be read.
+
+    The log is kept for a day, and then back to a checkpoint.
+    """
     from limen.cli.queries import _duration
 
     kept = _duration(older_than, "--older-than")
     archive = opened(folder)
-    before = {path: path.stat().st_size for path in archive.path.rglob("*.parquet")}
+    before = {p: p.stat().st_size for p in archive.path.rglob("*") if p.is_file()}
     deleted = archive.vacuum(kept)
     freed = sum(size for path, size in before.items() if not path.exists())
     print(f"{many(deleted, 'file')} deleted, {in_bytes(freed)}")
@@ -441,7 +441,7 @@ def _shortened(snapshot: Snapshot, windows: list[str] | None) -> Snapshot:
         who, equals, size = text.rpartition("=")
         if bool(equals) != bool(who) or who in sizes:
             raise ArchiveError(f"--window {text!r}: write SIZE, or NAME=SIZE once for each window")
-        sizes[who] = _size(size, timed)
+        sizes[who] = _size(size, text, timed)
     if "" not in sizes:
         return snapshot.window(sizes)
     if len(sizes) > 1:
@@ -449,17 +449,18 @@ def _shortened(snapshot: Snapshot, windows: list[str] | None) -> Snapshot:
     return snapshot.window(sizes[""])
 
 
-def _size(text: str, timed: bool) -> Duration:
+def _size(size: str, text: str, timed: bool) -> Duration:
+    """The size in the text of a --window."""
     from limen.archive import ArchiveError
     from limen.cli.queries import _duration
 
     if timed:
-        found = _duration(text, "--window")
+        found = _duration(size, "--window")
         assert found is not None
         return found
-    if not text.isascii() or not text.isdigit():
+    if not size.isascii() or not size.isdigit():
         raise ArchiveError(f"--window {text!r}: times are integers here, so a window is a number")
-    return int(text)
+    return int(size)
 
 
 def _check_output(output: Path | None, folder: Path, force: bool) -> None:

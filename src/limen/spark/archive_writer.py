@@ -3,7 +3,7 @@
 The tasks of a batch write their rows into files beside the archive; when all are there, they are taken in
 by one commit, together with the mark (stream, batch). A batch that is replayed after a crash finds its
 mark and adds nothing. Files that no commit has taken in, left by a killed task, go with the archive's
-vacuum.
+vacuum when they are a day old: a younger one may be of a batch at work.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from limen.archive import Archive, ArchiveError
+from limen.archive.archive import GRACE
+from limen.archive.table import BESIDE, INCOMING
 from limen.model import LimenError
 from limen.spark.task import batch_of_task
 
@@ -48,6 +51,11 @@ def archive_sink(
     every: Duration | None = None,
     layout: str | None = None,
     stamps: Mapping[str, tuple[str, Duration]] | None = None,
+    window_bytes: float | None = None,
+    queries: float = 1,
+    space: bool = False,
+    probes_first: bool = False,
+    grace: timedelta = GRACE,
     **trigger: Any,
 ) -> StreamingQuery:
     """Start a query that keeps the rows of a streaming frame in an archive.
@@ -77,6 +85,11 @@ def archive_sink(
         every=every,
         layout=layout,
         stamps=stamps,
+        window_bytes=window_bytes,
+        queries=queries,
+        space=space,
+        probes_first=probes_first,
+        grace=grace,
     )
     kept.shape.table_of(schema.empty_table())  # has the archive these columns?
     if kept.shape.count_based:
@@ -127,14 +140,14 @@ class ArchiveWriter(DataSourceStreamArrowWriter):
         if not parts:
             return Written(batch[0], None, 0)
         table = pa.Table.from_batches(parts, self.schema)
-        file = self.path / "_limen" / f"incoming-{batch[1]}-{uuid.uuid4()}.parquet"
+        file = self.path / BESIDE / f"{INCOMING}-{batch[1]}-{uuid.uuid4()}.parquet"
         file.parent.mkdir(exist_ok=True)
         pq.write_table(table, file, write_page_checksum=True, compression="lz4")
         return Written(batch[0], file.name, len(table))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         told = [message for message in messages if isinstance(message, Written)]
-        files = [self.path / "_limen" / t.file for t in told if t.file is not None]
+        files = [self.path / BESIDE / t.file for t in told if t.file is not None]
         if files:
             archive = Archive.open(self.path)
             rows = pa.concat_tables([self._read(file) for file in files])
