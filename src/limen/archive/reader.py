@@ -28,6 +28,7 @@ from limen.archive.state import Invalid, State, alive
 from limen.archive.table import check_process
 
 SLICE_ROWS = 200_000  # of a scan in order of the key, about
+FEW = 16  # ranges of keys, for which the invalidated keys among them are found beforehand
 Times = tuple[Moment | None, Moment | None]
 ORDERS = ("key", "generated", "expires")
 WORKERS = min(8, os.cpu_count() or 1)
@@ -304,6 +305,9 @@ class Snapshot:
         schema = pa.schema([self.shape.schema.field(name) for name in columns])
         if self.state.origin is None:
             return schema.empty_table()
+        taken = self
+        if len(self.invalid) and ranges is not None and len(ranges) <= FEW:
+            taken = replace(self, invalid=self.invalid.within(ranges, self.shape))
         jobs: list[tuple[DataFile, range | None, tuple[Key, Key] | None]] = []
         for file in self.files:
             if self._is_over(file):
@@ -316,10 +320,10 @@ class Snapshot:
                 if len(groups):
                     jobs.append((file, groups, (low, high)))
         if len(jobs) == 1:
-            parts = [self._read(jobs[0], columns)]
+            parts = [taken._read(jobs[0], columns)]
         else:
             shares = [jobs[i::WORKERS] for i in range(WORKERS)]
-            done = _readers().map(lambda share: [self._read(j, columns) for j in share], shares)
+            done = _readers().map(lambda share: [taken._read(j, columns) for j in share], shares)
             parts = [part for share in done for part in share]
         return files.joined([part for part in parts if len(part)], schema)
 

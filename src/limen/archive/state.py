@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from limen.archive.errors import ArchiveError
 from limen.archive.layouts import Cell, Layout, Stretch
-from limen.archive.shape import FARTHEST, I64, Mask, Shape, one
+from limen.archive.shape import FARTHEST, I64, Key, Mask, Shape, one
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,20 @@ class Invalid:
             return self
         keep = (self.since >= least) | (self.until > horizon)
         return Invalid(self.keys.filter(pa.array(keep)), self.until[keep], self.since[keep])
+
+    def within(self, ranges: Sequence[tuple[Key, Key]], shape: Shape) -> Invalid:
+        """With keys in these ranges only: what a probe has to consult."""
+        keys = shape.keys_of(self.keys)
+        chosen = np.zeros(len(keys), np.bool_)
+        if pa.types.is_string(keys.type):
+            for low, high in ranges:
+                inside = pc.and_(pc.greater_equal(keys, low), pc.less_equal(keys, high))
+                chosen |= inside.to_numpy(zero_copy_only=False)
+        else:
+            values = keys.to_numpy()
+            for low, high in ranges:
+                chosen |= (values >= low) & (values <= high)
+        return Invalid(self.keys.filter(pa.array(chosen)), self.until[chosen], self.since[chosen])
 
     def mask(self, table: pa.Table, shape: Shape) -> Mask | None:
         """The rows that are invalid, or None if no row is."""
