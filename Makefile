@@ -35,7 +35,7 @@ test: $(READY) ## all tests: those on Spark, and beside them the others, compile
 bench: $(READY) ## every benchmark against its rivals (about 30 minutes; QUICK=1 for a short run)
 	@for name in stab growth update catalog partitions archive spark-match crossings; do $(BIN)/limen bench $$name $(if $(QUICK),--quick) || exit 1; done
 
-reproduce: $(READY) ## the papers' claims, measured: out/reproduce (about 35 minutes; QUICK=1 for a short run)
+reproduce: $(READY) ## the papers' claims, measured: out/reproduce (about 45 minutes; QUICK=1 for a short run)
 	@$(BIN)/limen reproduce $(if $(QUICK),--quick,--full)
 
 lint: $(READY) ## ruff and mypy
