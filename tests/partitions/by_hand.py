@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -323,6 +323,31 @@ class Watched:
                     self.do(kind, {v: ends})
             else:
                 self.do(kind, some)
+
+
+def same_with_large_numbers(make: Callable[[], Partition]) -> None:
+    """Large numbers have nodes that do not fit the caches and are looked ahead for: told is the same."""
+    for history in HISTORIES.values():
+        for most in (7, 1000):
+            near, far = make(), make()
+            told: tuple[list[Changes], list[Changes]] = [], []
+            near.subscribe(told[0].append)
+            far.subscribe(told[1].append)
+            for kind, some in batches(history, most):
+                numbers, ends = np.array(list(some)), np.array(list(some.values()))
+                for partition, first in ((near, 0), (far, kinds.FITS)):
+                    if kind == "delete":
+                        partition.delete(numbers + first)
+                    else:
+                        partition.insert(numbers + first, ends[:, 0], ends[:, 1])
+            assert len(told[0]) == len(told[1]) > 0
+            for ours, theirs in zip(*told, strict=True):
+                interval = np.where(theirs.interval < 0, -1, theirs.interval - kinds.FITS)
+                for one, other in zip(ours, theirs._replace(interval=interval), strict=True):
+                    assert one.tolist() == other.tolist()
+            assert as_found(near) == [
+                (point, {v - kinds.FITS for v in members}) for point, members in as_found(far)
+            ]
 
 
 # -- bad input -----------------------------------------------------------------------------------

@@ -196,6 +196,7 @@ def workload(n: int, deviation: float) -> tuple[np.ndarray, np.ndarray]:
     return (middle - length / 2).astype(np.int64), (middle + length / 2).astype(np.int64)
 
 
+@compiled
 @pytest.mark.parametrize("deviation", [5e4, 2e6])
 def test_many_intervals(deviation: float) -> None:
     """Parts with more points than the exact clustering sees, and groups by the hundred."""

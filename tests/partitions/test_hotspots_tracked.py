@@ -27,6 +27,7 @@ from .by_hand import (
     long,
     refusals,
     refuse,
+    same_with_large_numbers,
     steps,
 )
 
@@ -55,6 +56,10 @@ def test_few_places(alpha: float, picks: list[tuple[int, int]]) -> None:
 @pytest.mark.parametrize("name", HISTORIES)
 def test_adversaries(name: str, alpha: float, epsilon: float, most: int) -> None:
     Watched(Hotspots(alpha, epsilon)).replay(batches(HISTORIES[name], most))
+
+
+def test_looking_ahead_changes_nothing() -> None:
+    same_with_large_numbers(lambda: Hotspots(0.1, 0.3))
 
 
 def test_reconstructions_are_greedy() -> None:

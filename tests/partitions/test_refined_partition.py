@@ -25,6 +25,7 @@ from .by_hand import (
     greedy,
     refusals,
     refuse,
+    same_with_large_numbers,
     snapshot,
     steps,
 )
@@ -73,6 +74,10 @@ def test_a_batch_is_its_updates_one_by_one() -> None:
         assert as_found(one) == as_found(many)
         assert one.groups().group.tolist() == many.groups().group.tolist()
         assert one.reconstructions == many.reconstructions
+
+
+def test_looking_ahead_changes_nothing() -> None:
+    same_with_large_numbers(lambda: RefinedPartition(0.3))
 
 
 def test_an_interval_goes_to_the_leftmost_point_that_stabs_it() -> None:

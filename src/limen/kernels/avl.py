@@ -32,7 +32,7 @@ def size(nodes: I64, v: int) -> int:
 
 
 @leaf
-def _is_before(nodes: I64, v: int, w: int) -> bool:
+def is_before(nodes: I64, v: int, w: int) -> bool:
     return nodes[v, LO] < nodes[w, LO] or (nodes[v, LO] == nodes[w, LO] and v < w)
 
 
@@ -108,12 +108,12 @@ def insert(nodes: I64, path: I64, root: int, v: int) -> int:
     while at >= 0:
         path[depth] = at
         depth += 1
-        at = nodes[at, LEFT] if _is_before(nodes, v, at) else nodes[at, RIGHT]
+        at = nodes[at, LEFT] if is_before(nodes, v, at) else nodes[at, RIGHT]
     at = np.int64(alone(nodes, v, nodes[v, LO], nodes[v, HI]))
     while depth > 0:
         depth -= 1
         parent = path[depth]
-        nodes[parent, LEFT if _is_before(nodes, v, parent) else RIGHT] = at
+        nodes[parent, LEFT if is_before(nodes, v, parent) else RIGHT] = at
         at = _balance(nodes, parent)
     return at
 
@@ -125,7 +125,7 @@ def delete(nodes: I64, path: I64, root: int, v: int) -> int:
     while at != v:
         path[depth] = at
         depth += 1
-        at = nodes[at, LEFT] if _is_before(nodes, v, at) else nodes[at, RIGHT]
+        at = nodes[at, LEFT] if is_before(nodes, v, at) else nodes[at, RIGHT]
     left, right = nodes[v, LEFT], nodes[v, RIGHT]
     above = depth
     if left < 0 or right < 0:
@@ -147,7 +147,7 @@ def delete(nodes: I64, path: I64, root: int, v: int) -> int:
     while above > 0:
         above -= 1
         parent = path[above]
-        nodes[parent, LEFT if _is_before(nodes, v, parent) else RIGHT] = at
+        nodes[parent, LEFT if is_before(nodes, v, parent) else RIGHT] = at
         at = _balance(nodes, parent)
     return at
 

@@ -19,16 +19,18 @@ import numpy as np
 from limen.kernels import avl
 from limen.kernels.avl import HI, LO, MAX_LO, MIN_HI
 from limen.kernels.compiled import leaf, loop
-from limen.kernels.memory import I32, I64, prefetch
+from limen.kernels.memory import I32, I64
 from limen.kernels.refined import (
     DEMOTED,
     DISSOLVED,
+    FITS,
     GREW,
     HOT,
     LARGEST,
     MEMBERS,
     N_OLD,
     PROMOTED,
+    SCOUTS,
     SHRANK,
     SPOTS,
     Refined,
@@ -39,11 +41,10 @@ from limen.kernels.refined import (
     is_due,
     leave_out,
     reconstruct,
+    scout,
     take_in,
     tell,
 )
-
-AHEAD = 4
 
 # Counts, by their place in `tally`: hot groups, intervals in them, intervals moved out of the scattered
 # ones and into them, groups promoted and demoted.
@@ -202,8 +203,8 @@ def update_many(
     for i in range(done, len(ids)):
         if not has_room(of):
             return i
-        if i + AHEAD < len(ids):
-            prefetch(of.nodes, avl.WORDS * np.int64(ids[i + AHEAD]))
+        if (i - done) % SCOUTS == 0 and len(of.nodes) > FITS:
+            scout(of, ids, i, adds)
         if adds:
             _add(of, hot, i, np.int64(ids[i]))
         else:

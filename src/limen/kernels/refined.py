@@ -38,6 +38,8 @@ N_GROUPS, N_OLD, SOUND, SPOTS, FREED, USED, N_CHANGES, MISSED, RECONSTRUCTED = r
 MEMBERS, LARGEST, COUNTS = 9, 10, 11
 
 AHEAD = 4
+SCOUTS = 16  # updates that are looked ahead for at once
+FITS = 1 << 14  # intervals whose nodes are in the caches without being asked for
 
 
 class Refined(NamedTuple):
@@ -56,6 +58,7 @@ class Refined(NamedTuple):
     fresh: I32  # scratch space for the intervals of new groups
     path: I64  # scratch space for walks in trees
     more: I64
+    scouts: I64  # scratch space for walks that are only a look ahead
     counts: I64
     changes: I64
     sizes: I32  # by size: how many groups of the partition have it
@@ -113,6 +116,17 @@ def _resize(of: Refined, before: int, after: int) -> None:
 
 
 @leaf
+def _place_of(of: Refined, x: int) -> int:
+    """The place of the first old group whose point is at x or later."""
+    low, many = np.int64(0), of.counts[N_OLD]
+    while many > 0:
+        half = (many + 1) >> 1
+        low += half if of.at[low + half - 1] < x else 0
+        many -= half
+    return low
+
+
+@leaf
 def _living_from(of: Refined, first: int) -> int:
     """The first place from this one on whose old group is not empty; N_OLD if there is none."""
     low, place, end = np.int64(first), np.int64(first), of.counts[N_OLD]
@@ -128,12 +142,7 @@ def _living_from(of: Refined, first: int) -> int:
 @leaf
 def _first_old(of: Refined, x: int) -> int:
     """The place of the first old group, of those not empty, whose point is at x or later."""
-    low, many = np.int64(0), of.counts[N_OLD]
-    while many > 0:
-        half = (many + 1) >> 1
-        low += half if of.at[low + half - 1] < x else 0
-        many -= half
-    return _living_from(of, low)
+    return _living_from(of, _place_of(of, x))
 
 
 @leaf
@@ -342,14 +351,58 @@ def _finish(
     _resize(of, 0, of.nodes[tree, avl.SIZE])
 
 
+@leaf
+def scout(of: Refined, ids: I32, begin: int, adds: bool) -> None:
+    """Bring closer what the next updates will walk down: their waits for memory overlap.
+
+    The walks go together, a level at a time, and ask for both children of a node: rebalancing looks at
+    the other one. It is only a look, so it does not matter that the first of these updates may turn the
+    tree of the others, nor that the group found may not be the one. DEEP ends a walk that went astray.
+    """
+    many = min(SCOUTS, len(ids) - begin)
+    for j in range(many):
+        prefetch(of.nodes, avl.WORDS * np.int64(ids[begin + j]))
+        prefetch(of.group_of, np.int64(ids[begin + j]))
+    for j in range(many):
+        place = _place_of(of, of.nodes[ids[begin + j], LO])
+        of.scouts[j] = place
+        prefetch(of.order, place)
+    for j in range(many):
+        group = np.int64(NONE) if adds else np.int64(of.group_of[ids[begin + j]])
+        if group < 0 and of.scouts[j] < of.counts[N_OLD]:
+            group = np.int64(of.order[of.scouts[j]])
+        of.scouts[j] = group
+        prefetch(of.roots, group)
+        prefetch(of.kinds, group)
+        prefetch(of.points, group)
+    for j in range(many):
+        if of.scouts[j] >= 0:
+            of.scouts[j] = of.roots[of.scouts[j]]
+            prefetch(of.nodes, avl.WORDS * of.scouts[j])
+    walking, level = many, 0
+    while walking > 0 and level < avl.DEEP:
+        walking = 0
+        level += 1
+        for j in range(many):
+            at = of.scouts[j]
+            if at >= 0:
+                walking += 1
+                left, right = of.nodes[at, avl.LEFT], of.nodes[at, avl.RIGHT]
+                prefetch(of.nodes, avl.WORDS * left)
+                prefetch(of.nodes, avl.WORDS * right)
+                of.scouts[j] = (
+                    left if avl.is_before(of.nodes, np.int64(ids[begin + j]), at) else right
+                )
+
+
 @loop
 def update_many(of: Refined, ids: I32, adds: bool, done: int, epsilon: float) -> int:
     """Insert (or delete) these intervals one by one; returns how many are done when room is out."""
     for i in range(done, len(ids)):
         if not has_room(of):
             return i
-        if i + AHEAD < len(ids):
-            prefetch(of.nodes, avl.WORDS * np.int64(ids[i + AHEAD]))
+        if (i - done) % SCOUTS == 0 and len(of.nodes) > FITS:
+            scout(of, ids, i, adds)
         if adds:
             add(of, i, np.int64(ids[i]))
         else:

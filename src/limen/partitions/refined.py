@@ -157,6 +157,7 @@ def _state(rows: int, groups: int) -> kernel.Refined:
         fresh=np.zeros(rows, np.int32),
         path=np.zeros(avl.DEEP, np.int64),
         more=np.zeros(avl.DEEP, np.int64),
+        scouts=np.zeros(kernel.SCOUTS, np.int64),
         counts=counts,
         changes=np.zeros((_CHANGES * groups, 4), np.int64),
         sizes=np.zeros(rows + 1, np.int32),
