@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from limen.archive.errors import ArchiveError
 from limen.archive.layouts import Cell
-from limen.archive.shape import COLUMN, ROW, Key, Shape
+from limen.archive.shape import COLUMN, ROW, Key, Mask, Shape
 
 MIN_BYTES = 64 << 10  # of a row group that ends with its key
 MAX_BYTES = 4 << 20  # of any
@@ -73,9 +73,18 @@ def folder_of(cell: Cell) -> str:
 
 def in_order(table: pa.Table, shape: Shape) -> pa.Table:
     """By key, then expiration."""
-    keys = {"k": shape.keys_of(table.column(shape.key)), "e": table.column(shape.expires)}
-    order = pc.sort_indices(pa.table(keys), [("k", "ascending"), ("e", "ascending")])
-    return roomy(table).take(order)
+    return roomy(table).take(order_of(table, shape))
+
+
+def order_of(table: pa.Table, shape: Shape, stay: Mask | None = None) -> pa.Array:
+    """The places of all rows, or of those that stay, by key, then expiration."""
+    columns = [shape.keys_of(table.column(shape.key)), table.column(shape.expires)]
+    keys = pa.table(columns, ["k", "e"])
+    by = [("k", "ascending"), ("e", "ascending")]
+    if stay is None:
+        return pc.sort_indices(keys, by)
+    rows = pa.array(np.flatnonzero(stay))
+    return rows.take(pc.sort_indices(keys.take(rows), by))
 
 
 def roomy(table: pa.Table) -> pa.Table:
@@ -87,9 +96,19 @@ def roomy(table: pa.Table) -> pa.Table:
     return table
 
 
-def write(folder: Path, cell: Cell, table: pa.Table, shape: Shape) -> DataFile:
-    """A file of these results, which are in order; not yet part of the archive, nor surely on disk."""
-    keys = shape.keys_of(table.column(shape.key))
+def write(
+    folder: Path, cell: Cell, table: pa.Table, shape: Shape, order: pa.Array | None = None
+) -> DataFile:
+    """A file of these results, which are in order, or of those at these places, which put them in order.
+
+    It is not yet part of the archive, nor surely on disk. Rows are fetched a row group at a time, so that
+    they are never in memory a second time.
+    """
+    slim = table.select([shape.key, shape.generated, shape.expires])
+    if order is not None:
+        slim, table = slim.take(order), roomy(table).combine_chunks()
+    keys = shape.keys_of(slim.column(shape.key))
+    nbytes = table.nbytes * len(keys) // max(1, len(table))
     where = folder / folder_of(cell)
     where.mkdir(parents=True, exist_ok=True)
     beside = where / f".{uuid.uuid4()}"
@@ -107,15 +126,21 @@ def write(folder: Path, cell: Cell, table: pa.Table, shape: Shape) -> DataFile:
                 store_schema=False,
             )
             groups = []
-            for begin, end in _cuts(keys, table.nbytes):
+            for begin, end in _cuts(keys, nbytes):
                 at, sink.crc = sink.tell(), 0
-                writer.write_table(table.slice(begin, end - begin), row_group_size=end - begin)
+                rows = end - begin
+                part = (
+                    table.slice(begin, rows)
+                    if order is None
+                    else table.take(order.slice(begin, rows))
+                )
+                writer.write_table(part, row_group_size=rows)
                 first, last = keys[begin].as_py(), keys[end - 1].as_py()
-                groups.append(Group(first, last, end - begin, at, sink.tell() - at, sink.crc))
+                groups.append(Group(first, last, rows, at, sink.tell() - at, sink.crc))
             spans = {
                 name: (pc.min(column).as_py(), pc.max(column).as_py())
                 for name in (shape.generated, shape.expires)
-                for column in [table.column(name).cast(pa.int64())]
+                for column in [slim.column(name).cast(pa.int64())]
             }
             facts = {
                 "groups": groups,
@@ -280,4 +305,4 @@ def joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-__all__ = ["DataFile", "Group", "in_order", "joined", "open_file", "read", "write"]
+__all__ = ["DataFile", "Group", "in_order", "joined", "open_file", "order_of", "read", "write"]

@@ -3,8 +3,9 @@
 A sub-index is a few files. A layout that reclusters has one: it is read, what has gone is left out, what
 is new is sorted in, and it is written again. One that does not leaves files as they are: new results are
 another file (a bucket of every key, in the paper's words), and a file is only written again, without what
-has gone, when expired results are looked for. At MOST_FILES the smallest takes in what is new, so that a
-probe does not have to look at ever more of them.
+has gone, when expired results are looked for. Those that are written again, and what is new, become one
+file: it takes no more bytes, and a probe has fewer to look at. At MOST_FILES the smallest takes in what
+is new, so that they are never many.
 
 Never more than one sub-index is in memory, beside the new results themselves.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +23,7 @@ from limen.archive import files, layouts
 from limen.archive.errors import ArchiveError
 from limen.archive.files import DataFile
 from limen.archive.layouts import Cell, Layout, Schedule
-from limen.archive.shape import I64, Shape
+from limen.archive.shape import I64, Mask, Shape
 from limen.archive.state import Invalid, State, alive
 from limen.archive.table import Table
 
@@ -41,6 +43,17 @@ class Work:
     touched: set[Cell] = field(default_factory=set)
     bytes_read: int = 0
     bytes_written: int = 0
+
+
+class Part(NamedTuple):
+    """Of a sub-index: a file's rows, which of them stay (None: all), and how many do not."""
+
+    rows: pa.Table
+    stay: Mask | None
+    gone: int
+
+    def staying(self) -> pa.Table:
+        return self.rows if self.stay is None else self.rows.filter(pa.array(self.stay))
 
 
 class Writer:
@@ -90,13 +103,8 @@ class Writer:
         self.work.touched = plan.touched(state.layout)
         for cell in sorted(self.work.touched):
             new = results.take(pa.array(np.flatnonzero(places == number(cell, state.layout))))
-            there = old.get(cell, [])
-            if state.layout.recluster:
-                self._recluster(cell, there, new, cell in plan.examined, state, invalid)
-            else:
-                if cell in plan.examined:
-                    there = self._without_gone(cell, there, state, invalid)
-                self._append(cell, there, new, state, invalid)
+            put = self._recluster if state.layout.recluster else self._extend
+            put(cell, old.get(cell, []), new, cell in plan.examined, state, invalid)
 
     def _recluster(
         self,
@@ -113,52 +121,43 @@ class Writer:
             due and any(self._may_have_gone(f, state, invalid) for f in there)
         ):
             return
-        kept = [self._kept(file, state, invalid) for file in there]
-        whole = files.joined([*(part for part, _ in kept), new], self.shape.schema)
-        if not len(new) and len(kept) == 1 and not kept[0][1]:
-            return
-        self.work.drops += there
-        self.work.deleted += sum(gone for _, gone in kept)
-        if len(whole):
-            is_sorted = not len(new) and len(kept) == 1
-            self._write(cell, whole if is_sorted else files.in_order(whole, self.shape))
+        parts = [self._part(file, state, invalid) for file in there]
+        if len(new) or len(parts) > 1 or parts[0].gone:
+            self._replace(cell, there, parts, new)
 
-    def _without_gone(
-        self, cell: Cell, there: list[DataFile], state: State, invalid: Invalid
-    ) -> list[DataFile]:
-        """The files without what has gone; those without any are left as they are."""
-        left = []
-        for file in there:
-            if not self._may_have_gone(file, state, invalid):
-                left.append(file)
-                continue
-            rows, gone = self._kept(file, state, invalid)
-            if gone:
-                self.work.drops.append(file)
-                self.work.deleted += gone
-                if len(rows):
-                    left.append(self._write(cell, rows))
-            else:
-                left.append(file)
-        return left
-
-    def _append(
-        self, cell: Cell, there: list[DataFile], new: pa.Table, state: State, invalid: Invalid
+    def _extend(
+        self,
+        cell: Cell,
+        there: list[DataFile],
+        new: pa.Table,
+        examined: bool,
+        state: State,
+        invalid: Invalid,
     ) -> None:
-        if not len(new):
-            return
-        if len(there) >= MOST_FILES:
-            smallest = min(there, key=lambda file: file.rows)
-            rows, gone = self._kept(smallest, state, invalid)
-            self.work.deleted += gone
-            written = [file.path for file in self.work.adds]
-            if smallest.path in written:  # just now, so it is not yet anybody's
-                del self.work.adds[written.index(smallest.path)]
-                (self._table.path / smallest.path).unlink()
-            else:
-                self.work.drops.append(smallest)
-            new = files.joined([rows, new], self.shape.schema)
-        self._write(cell, files.in_order(new, self.shape))
+        """A file of what is new and of the files that have to be written again; the others stay."""
+        due = [f for f in there if examined and self._may_have_gone(f, state, invalid)]
+        parts = [self._part(file, state, invalid) for file in due]
+        again = [file for file, part in zip(due, parts, strict=True) if part.gone]
+        parts = [part for part in parts if part.gone]
+        if len(new) and not again and len(there) >= MOST_FILES:
+            again = [min(there, key=lambda file: file.rows)]
+            parts = [self._part(again[0], state, invalid)]
+        if len(new) or again:
+            self._replace(cell, again, parts, new)
+
+    def _replace(
+        self, cell: Cell, files_gone: list[DataFile], parts: list[Part], new: pa.Table
+    ) -> None:
+        """One file of what stays of these and what is new, in their place."""
+        self.work.drops += files_gone
+        self.work.deleted += sum(part.gone for part in parts)
+        stay = [np.ones(len(p.rows), np.bool_) if p.stay is None else p.stay for p in parts]
+        stay.append(np.ones(len(new), np.bool_))
+        whole = files.joined([*(part.rows for part in parts), new], self.shape.schema)
+        parts.clear()  # `whole` has the rows
+        order = files.order_of(whole, self.shape, np.concatenate(stay))
+        if len(order):
+            self._write(cell, whole, order)
 
     def _may_have_gone(self, file: DataFile, state: State, invalid: Invalid) -> bool:
         """Can a result of the file have expired or be invalid? From what is known without a look."""
@@ -166,23 +165,22 @@ class Writer:
             return True
         return bool((invalid.since >= self._table.state.last_look(file.cell)).any())
 
-    def _kept(self, file: DataFile, state: State, invalid: Invalid) -> tuple[pa.Table, int]:
-        """What is alive in a file, and how many are not."""
+    def _part(self, file: DataFile, state: State, invalid: Invalid) -> Part:
         if not self.shape.count_based and file.expires[1] <= state.time(self.shape):
-            return self.shape.schema.empty_table(), file.rows
+            return Part(self.shape.schema.empty_table(), None, file.rows)
         self.work.bytes_read += file.size
         rows = files.read(self._table.path, file)
-        keep = alive(rows, self.shape, state, invalid)
-        return (rows, 0) if keep is None else (rows.filter(pa.array(keep)), int((~keep).sum()))
+        stay = alive(rows, self.shape, state, invalid)
+        return Part(rows, stay, 0 if stay is None else int((~stay).sum()))
 
-    def _write(self, cell: Cell, rows: pa.Table) -> DataFile:
-        file = self._piece(cell, rows)
+    def _write(self, cell: Cell, rows: pa.Table, order: pa.Array | None = None) -> DataFile:
+        file = self._piece(cell, rows, order)
         self.work.adds.append(file)
         self.work.bytes_written += file.size
         return file
 
-    def _piece(self, cell: Cell, rows: pa.Table) -> DataFile:
-        file = files.write(self._table.path, cell, rows, self.shape)
+    def _piece(self, cell: Cell, rows: pa.Table, order: pa.Array | None = None) -> DataFile:
+        file = files.write(self._table.path, cell, rows, self.shape, order)
         self._written.append(file)
         return file
 
@@ -203,8 +201,9 @@ class Writer:
         self.work.drops = list(self._table.files)
         pieces: dict[Cell, list[DataFile]] = {}
         for file in self._table.files:
-            rows, gone = self._kept(file, before, self._table.invalid)
-            self.work.deleted += gone
+            looked = self._part(file, before, self._table.invalid)
+            rows = looked.staying()
+            self.work.deleted += looked.gone
             places = place(rows, after, plan, self.shape)
             for cell in cells(layout):
                 part = rows.take(pa.array(np.flatnonzero(places == number(cell, layout))))
@@ -218,7 +217,7 @@ class Writer:
             whole = files.joined(
                 [files.read(self._table.path, f) for f in parts], self.shape.schema
             )
-            self._write(cell, files.in_order(whole, self.shape))
+            self._write(cell, whole, files.order_of(whole, self.shape))
             for part_file in parts:
                 (self._table.path / part_file.path).unlink()
         self.work.touched = set(pieces)
