@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,14 +26,14 @@ from limen.testing.joined import Joined
 from .side_by_side import Row, result, row, seconds
 
 ROWS, QUICK_ROWS = 500_000, 10_000  # alive; the paper's small window
-UPDATES, PROBES, SCANS = 6, 8, 3  # measured; probes and scans after each update
+UPDATES, PROBES, SCANS = 6, 32, 3  # measured; probes and scans after each update
 OURS = ("Rebuild4x4", "NoRebuild4x4", "LazyNoRebuild4x4", "Rebuild6x6")
 RIVALS = {
     "REINDEX": ("R-ins1", "R-ins2", "R-ins4", "R-ins9", "R-ins16"),
     "DEL": ("D-ins1", "D-ins2", "D-ins4", "D-ins9", "D-ins16"),
 }
 FASTER, CLOSE = 3.0, round(1 / 1.1, 3)
-COPIES = 6  # of the largest sub-index touched: as it is read, decoded, in one piece; what allocators keep
+COPIES = 4  # of the largest sub-index touched: read, decoding, decoded, kept by the allocator
 
 Times = dict[str, dict[str, list[float]]]  # by layout and by what is timed
 
@@ -73,6 +74,9 @@ def measured(folder: Path, joined: Joined, updates: int, progress: Callable[[str
             times[name]["update"].append(time.perf_counter() - begin)
             if receipt.touched != archive.layout.touched:
                 raise AssertionError(f"{name}: {receipt.touched} sub-indices were touched")
+        os.sync()  # what is still to be written would be in the way
+        for name in turn:
+            archive = archives[name]
             archive.probe(keys[0])
             times[name]["probe"].append(seconds(lambda: [archive.probe(k) for k in keys]))
         scan(archives[turn[0]])  # the first gets its memory anew

@@ -264,3 +264,27 @@ def test_a_key_with_very_many_results_is_cut(archive, monkeypatch, tmp_path):
     (file,) = made.snapshot().files
     assert len(file.groups) > 3 and len(made.probe(7)) == n
     assert sum(len(part) for part in made.scan_batches()) == n
+
+
+def test_texts_too_long_for_32_bit_offsets(monkeypatch, tmp_path):
+    """Rows of several tables are put together by 64-bit ones, and are texts again in the file."""
+    monkeypatch.setattr(files, "LONG", 0)
+    n = 40
+    made = None
+    for step in range(3):
+        rows = {
+            "key": [f"key {i % 3}" for i in range(n)],
+            "generated": [16 + step] * n,
+            "expires": [20 + i % 7 for i in range(n)],
+            "body": [b"%d %d" % (step, i) for i in range(n)],
+        }
+        schema = pa.table(rows).schema
+        made = made or Archive.open(
+            tmp_path / "texts", schema, key="key", window=16, every=1, layout="Rebuild1x1"
+        )
+        made.update(16 + step, rows)
+    (file,) = made.snapshot().files
+    assert pq.ParquetFile(made.path / file.path).schema_arrow.field("body").type == pa.binary()
+    assert sorted(made.scan().column("body").to_pylist()) == sorted(
+        b"%d %d" % (step, i) for step in range(3) for i in range(n)
+    )

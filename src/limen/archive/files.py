@@ -28,10 +28,11 @@ import pyarrow.parquet as pq
 
 from limen.archive.errors import ArchiveError
 from limen.archive.layouts import Cell
-from limen.archive.shape import COLUMN, ROW, Key, Mask, Shape
+from limen.archive.shape import COLUMN, I64, ROW, Key, Mask, Shape
 
 MIN_BYTES = 64 << 10  # of a row group that ends with its key
 MAX_BYTES = 4 << 20  # of any
+LONG = 1 << 30  # of a column's texts, so that they need 64-bit offsets
 TAIL = 64 << 10  # read at once to find a footer
 KEPT_BYTES = 64 << 20  # of files read until the memory that they were read into is given back
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
@@ -73,52 +74,67 @@ def folder_of(cell: Cell) -> str:
 
 def in_order(table: pa.Table, shape: Shape) -> pa.Table:
     """By key, then expiration."""
-    return roomy(table).take(order_of(table, shape))
+    return roomy(table).take(pa.array(order_of([table], shape)))
 
 
-def order_of(table: pa.Table, shape: Shape, stay: Mask | None = None) -> pa.Array:
-    """The places of all rows, or of those that stay, by key, then expiration."""
-    columns = [shape.keys_of(table.column(shape.key)), table.column(shape.expires)]
-    keys = pa.table(columns, ["k", "e"])
-    by = [("k", "ascending"), ("e", "ascending")]
-    if stay is None:
-        return pc.sort_indices(keys, by)
-    rows = pa.array(np.flatnonzero(stay))
-    return rows.take(pc.sort_indices(keys.take(rows), by))
+def order_of(tables: Sequence[pa.Table], shape: Shape, stay: Mask | None = None) -> I64:
+    """The places of all rows of these tables, or of those that stay, by key, then expiration.
+
+    Sorted by merging, so tables that are in order already cost a comparison or two a row.
+    """
+    slim = pa.concat_tables([table.select([shape.key, shape.expires]) for table in tables])
+    keys = shape.keys_of(slim.column(shape.key))
+    if pa.types.is_string(keys.type):
+        keys = _ranks(keys)
+    order = np.lexsort((shape.numbers(slim, shape.expires), np.asarray(keys)))
+    return order if stay is None else order[stay[order]]
+
+
+def _ranks(texts: pa.Array) -> I64:
+    """Numbers in the order of the texts."""
+    coded = texts.dictionary_encode()
+    ranks = np.empty(len(coded.dictionary), np.int64)
+    ranks[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(ranks))
+    found: I64 = ranks[coded.indices.to_numpy()]
+    return found
 
 
 def roomy(table: pa.Table) -> pa.Table:
     """With 64-bit offsets where a column's texts are too long together for 32."""
     kinds = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
     for i, field in enumerate(table.schema):
-        if field.type in kinds and table.column(i).nbytes > 1 << 30:
+        if field.type in kinds and table.column(i).nbytes > LONG:
             table = table.set_column(i, field.name, table.column(i).cast(kinds[field.type]))
     return table
 
 
 def write(
-    folder: Path, cell: Cell, table: pa.Table, shape: Shape, order: pa.Array | None = None
+    folder: Path, cell: Cell, tables: Sequence[pa.Table], shape: Shape, order: I64
 ) -> DataFile:
-    """A file of these results, which are in order, or of those at these places, which put them in order.
+    """A file of the rows at these places, which put them in order.
 
-    It is not yet part of the archive, nor surely on disk. Rows are fetched a row group at a time, so that
-    they are never in memory a second time.
+    It is not yet part of the archive, nor surely on disk. Places count through all the tables. Each is in
+    order of key, so the rows of a row group are a stretch of each table: they are fetched when it is
+    their turn, and no other row is in memory twice.
     """
-    slim = table.select([shape.key, shape.generated, shape.expires])
-    if order is not None:
-        slim, table = slim.take(order), roomy(table).combine_chunks()
+    names = [shape.key, shape.generated, shape.expires]
+    slim = pa.concat_tables([table.select(names) for table in tables])
+    starts = np.cumsum([0, *map(len, tables)])
+    of = np.searchsorted(starts, order, side="right") - 1
+    rows = order - starts[of]
+    nbytes = sum(table.nbytes for table in tables) * len(order) // max(1, len(slim))
+    slim = slim.take(pa.array(order))
     keys = shape.keys_of(slim.column(shape.key))
-    nbytes = table.nbytes * len(keys) // max(1, len(table))
     where = folder / folder_of(cell)
     where.mkdir(parents=True, exist_ok=True)
     beside = where / f".{uuid.uuid4()}"
     try:
         with beside.open("wb") as raw:
             sink = _Checked(raw)
-            texts = [f.name for f in table.schema if f.name == shape.key]
+            texts = [f.name for f in shape.schema if f.name == shape.key]
             writer = pq.ParquetWriter(
                 pa.PythonFile(sink, mode="w"),
-                table.schema,
+                shape.schema,
                 compression="lz4",
                 use_dictionary=texts,
                 write_statistics=[shape.key, shape.generated, shape.expires],
@@ -128,15 +144,10 @@ def write(
             groups = []
             for begin, end in _cuts(keys, nbytes):
                 at, sink.crc = sink.tell(), 0
-                rows = end - begin
-                part = (
-                    table.slice(begin, rows)
-                    if order is None
-                    else table.take(order.slice(begin, rows))
-                )
-                writer.write_table(part, row_group_size=rows)
+                part = _rows_at(tables, of[begin:end], rows[begin:end])
+                writer.write_table(part, row_group_size=end - begin)
                 first, last = keys[begin].as_py(), keys[end - 1].as_py()
-                groups.append(Group(first, last, rows, at, sink.tell() - at, sink.crc))
+                groups.append(Group(first, last, end - begin, at, sink.tell() - at, sink.crc))
             spans = {
                 name: (pc.min(column).as_py(), pc.max(column).as_py())
                 for name in (shape.generated, shape.expires)
@@ -155,6 +166,26 @@ def write(
     finally:
         beside.unlink(missing_ok=True)
     return open_file(folder, f"{folder_of(cell)}/{name}")
+
+
+def _rows_at(tables: Sequence[pa.Table], of: I64, rows: I64) -> pa.Table:
+    """These rows of these tables, by way of the least stretch of each that has its own."""
+    stretches, places, before = [], np.empty(len(rows), np.int64), 0
+    for i, table in enumerate(tables):
+        mine = of == i if len(tables) > 1 else np.ones(len(rows), np.bool_)
+        here = rows[mine]
+        if not len(here):
+            continue
+        low = int(here.min())
+        many = int(here.max()) + 1 - low
+        stretches.append(table.slice(low, many))
+        places[mine] = here + (before - low)
+        before += many
+    whole = pa.concat_tables(stretches) if len(stretches) > 1 else stretches[0]
+    if before == len(rows) and bool((places[1:] > places[:-1]).all()):
+        return whole
+    taken = roomy(whole).take(pa.array(places))
+    return taken if taken.schema == whole.schema else taken.cast(whole.schema)
 
 
 def _cuts(keys: pa.Array, nbytes: int) -> Iterator[tuple[int, int]]:
@@ -236,7 +267,7 @@ def read(
     groups = range(len(file.groups)) if groups is None else groups
     first, last = file.groups[groups[0]], file.groups[groups[-1]]
     start, end = first.start, last.start + last.length
-    whole = folder / file.path
+    whole = f"{folder}/{file.path}"
     with _reading(whole), _room(file.size, end - start) as room:
         handle = os.open(whole, os.O_RDONLY)
         try:
@@ -289,7 +320,7 @@ def _room(size: int, used: int) -> Iterator[memoryview]:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def _reading(path: Path | str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
@@ -300,9 +331,4 @@ def _reading(path: Path) -> Iterator[None]:
         raise ArchiveError(f"{path}: the archive is damaged: {error}") from None
 
 
-def joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """Tables of several files in one."""
-    return pa.concat_tables(tables) if tables else schema.empty_table()
-
-
-__all__ = ["DataFile", "Group", "in_order", "joined", "open_file", "order_of", "read", "write"]
+__all__ = ["DataFile", "Group", "in_order", "open_file", "order_of", "read", "write"]

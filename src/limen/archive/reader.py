@@ -325,7 +325,8 @@ class Snapshot:
             shares = [jobs[i::WORKERS] for i in range(WORKERS)]
             done = _readers().map(lambda share: [taken._read(j, columns) for j in share], shares)
             parts = [part for share in done for part in share]
-        return files.joined([part for part in parts if len(part)], schema)
+        parts = [part for part in parts if len(part)]
+        return pa.concat_tables(parts) if parts else schema.empty_table()
 
     def _read(
         self, job: tuple[DataFile, range | None, tuple[Key, Key] | None], columns: list[str]

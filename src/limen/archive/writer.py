@@ -28,6 +28,7 @@ from limen.archive.state import Invalid, State, alive
 from limen.archive.table import Table
 
 MOST_FILES = 3  # of a sub-index that is not reclustered
+MOST_PARTS = 8  # of new results that are left where they lie
 SLACK = 1  # steps by which the estimated expiration of a count-based window may be off
 
 
@@ -46,14 +47,11 @@ class Work:
 
 
 class Part(NamedTuple):
-    """Of a sub-index: a file's rows, which of them stay (None: all), and how many do not."""
+    """Of a sub-index: a file's rows, which of them stay, and how many of the file do not."""
 
     rows: pa.Table
-    stay: Mask | None
+    stay: Mask
     gone: int
-
-    def staying(self) -> pa.Table:
-        return self.rows if self.stay is None else self.rows.filter(pa.array(self.stay))
 
 
 class Writer:
@@ -78,14 +76,9 @@ class Writer:
             )
             after = replace(state, step=step, stretches=plan.stretches)
         invalid = self._table.invalid
-        keep = alive(results, self.shape, after, invalid)
-        if keep is not None:
-            self.work.expired = int(len(keep) - keep.sum())
-            results = results.filter(pa.array(keep))
         self._apply(plan, after, invalid, results)
         looked = {cell for cell in self.work.touched if self._looked_at(cell, plan, after.layout)}
         after = after.looked(looked, after.step)
-        self.work.inserted = len(results)
         return after
 
     def _looked_at(self, cell: Cell, plan: Schedule, layout: Layout) -> bool:
@@ -99,10 +92,18 @@ class Writer:
                 self.work.deleted += file.rows
             else:
                 old.setdefault(file.cell, []).append(file)
-        places = place(results, state, plan, self.shape)
+        arrived = []
+        for table in _in_few_parts(results):
+            stay = alive(table, self.shape, state, invalid)
+            order = files.order_of([table], self.shape, stay)
+            arrived.append((table, order, place(table, state, plan, self.shape)[order]))
+            self.work.inserted += len(order)
+            self.work.expired += len(table) - len(order)
         self.work.touched = plan.touched(state.layout)
         for cell in sorted(self.work.touched):
-            new = results.take(pa.array(np.flatnonzero(places == number(cell, state.layout))))
+            at = number(cell, state.layout)
+            new = [table.take(pa.array(order[cells == at])) for table, order, cells in arrived]
+            new = [table for table in new if len(table)]
             put = self._recluster if state.layout.recluster else self._extend
             put(cell, old.get(cell, []), new, cell in plan.examined, state, invalid)
 
@@ -110,26 +111,24 @@ class Writer:
         self,
         cell: Cell,
         there: list[DataFile],
-        new: pa.Table,
+        new: list[pa.Table],
         examined: bool,
         state: State,
         invalid: Invalid,
     ) -> None:
         """One file of all that is there and new."""
         due = examined or len(invalid)
-        if not len(new) and not (
-            due and any(self._may_have_gone(f, state, invalid) for f in there)
-        ):
+        if not new and not (due and any(self._may_have_gone(f, state, invalid) for f in there)):
             return
         parts = [self._part(file, state, invalid) for file in there]
-        if len(new) or len(parts) > 1 or parts[0].gone:
+        if new or len(parts) > 1 or parts[0].gone:
             self._replace(cell, there, parts, new)
 
     def _extend(
         self,
         cell: Cell,
         there: list[DataFile],
-        new: pa.Table,
+        new: list[pa.Table],
         examined: bool,
         state: State,
         invalid: Invalid,
@@ -139,25 +138,23 @@ class Writer:
         parts = [self._part(file, state, invalid) for file in due]
         again = [file for file, part in zip(due, parts, strict=True) if part.gone]
         parts = [part for part in parts if part.gone]
-        if len(new) and not again and len(there) >= MOST_FILES:
+        if new and not again and len(there) >= MOST_FILES:
             again = [min(there, key=lambda file: file.rows)]
             parts = [self._part(again[0], state, invalid)]
-        if len(new) or again:
+        if new or again:
             self._replace(cell, again, parts, new)
 
     def _replace(
-        self, cell: Cell, files_gone: list[DataFile], parts: list[Part], new: pa.Table
+        self, cell: Cell, files_gone: list[DataFile], parts: list[Part], new: list[pa.Table]
     ) -> None:
         """One file of what stays of these and what is new, in their place."""
         self.work.drops += files_gone
         self.work.deleted += sum(part.gone for part in parts)
-        stay = [np.ones(len(p.rows), np.bool_) if p.stay is None else p.stay for p in parts]
-        stay.append(np.ones(len(new), np.bool_))
-        whole = files.joined([*(part.rows for part in parts), new], self.shape.schema)
-        parts.clear()  # `whole` has the rows
-        order = files.order_of(whole, self.shape, np.concatenate(stay))
+        tables = [*(part.rows for part in parts), *new]
+        stay = [*(part.stay for part in parts), *(np.ones(len(table), np.bool_) for table in new)]
+        order = files.order_of(tables, self.shape, np.concatenate(stay))
         if len(order):
-            self._write(cell, whole, order)
+            self._write(cell, tables, order)
 
     def _may_have_gone(self, file: DataFile, state: State, invalid: Invalid) -> bool:
         """Can a result of the file have expired or be invalid? From what is known without a look."""
@@ -167,20 +164,20 @@ class Writer:
 
     def _part(self, file: DataFile, state: State, invalid: Invalid) -> Part:
         if not self.shape.count_based and file.expires[1] <= state.time(self.shape):
-            return Part(self.shape.schema.empty_table(), None, file.rows)
+            return Part(self.shape.schema.empty_table(), np.empty(0, np.bool_), file.rows)
         self.work.bytes_read += file.size
         rows = files.read(self._table.path, file)
         stay = alive(rows, self.shape, state, invalid)
-        return Part(rows, stay, 0 if stay is None else int((~stay).sum()))
+        stay = np.ones(len(rows), np.bool_) if stay is None else stay
+        return Part(rows, stay, int((~stay).sum()))
 
-    def _write(self, cell: Cell, rows: pa.Table, order: pa.Array | None = None) -> DataFile:
-        file = self._piece(cell, rows, order)
+    def _write(self, cell: Cell, tables: list[pa.Table], order: I64) -> None:
+        file = self._piece(cell, tables, order)
         self.work.adds.append(file)
         self.work.bytes_written += file.size
-        return file
 
-    def _piece(self, cell: Cell, rows: pa.Table, order: pa.Array | None = None) -> DataFile:
-        file = files.write(self._table.path, cell, rows, self.shape, order)
+    def _piece(self, cell: Cell, tables: list[pa.Table], order: I64) -> DataFile:
+        file = files.write(self._table.path, cell, tables, self.shape, order)
         self._written.append(file)
         return file
 
@@ -201,23 +198,20 @@ class Writer:
         self.work.drops = list(self._table.files)
         pieces: dict[Cell, list[DataFile]] = {}
         for file in self._table.files:
-            looked = self._part(file, before, self._table.invalid)
-            rows = looked.staying()
-            self.work.deleted += looked.gone
-            places = place(rows, after, plan, self.shape)
+            part = self._part(file, before, self._table.invalid)
+            self.work.deleted += part.gone
+            places = place(part.rows, after, plan, self.shape)
             for cell in cells(layout):
-                part = rows.take(pa.array(np.flatnonzero(places == number(cell, layout))))
-                if len(part):
-                    pieces.setdefault(cell, []).append(self._piece(cell, part))
+                order = np.flatnonzero(part.stay & (places == number(cell, layout)))
+                if len(order):
+                    pieces.setdefault(cell, []).append(self._piece(cell, [part.rows], order))
         for cell, parts in sorted(pieces.items()):
             if len(parts) == 1:
                 self.work.adds += parts
                 self.work.bytes_written += parts[0].size
                 continue
-            whole = files.joined(
-                [files.read(self._table.path, f) for f in parts], self.shape.schema
-            )
-            self._write(cell, whole, files.order_of(whole, self.shape))
+            tables = [files.read(self._table.path, part_file) for part_file in parts]
+            self._write(cell, tables, files.order_of(tables, self.shape))
             for part_file in parts:
                 (self._table.path / part_file.path).unlink()
         self.work.touched = set(pieces)
@@ -227,6 +221,14 @@ class Writer:
         """Delete the files that were written: there is no commit of them."""
         for file in self._written:
             (self._table.path / file.path).unlink(missing_ok=True)
+
+
+def _in_few_parts(results: pa.Table) -> list[pa.Table]:
+    """Each in one piece of memory; copied only if there are many."""
+    parts = results.to_batches()
+    if len(parts) > MOST_PARTS:
+        parts = results.combine_chunks().to_batches()
+    return [pa.Table.from_batches([part]) for part in parts]
 
 
 def cells(layout: Layout) -> Iterable[Cell]:
