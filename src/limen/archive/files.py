@@ -268,7 +268,7 @@ def read(
     first, last = file.groups[groups[0]], file.groups[groups[-1]]
     start, end = first.start, last.start + last.length
     whole = f"{folder}/{file.path}"
-    with _reading(whole), _room(file.size, end - start) as room:
+    with _reading(whole), _room(file.size, start, end) as room:
         handle = os.open(whole, os.O_RDONLY)
         try:
             _fill(handle, room, start, end)
@@ -294,10 +294,11 @@ def _fill(handle: int, room: memoryview, start: int, end: int) -> None:
 
 
 class _Rooms(threading.local):
-    """Memory of a thread to read files into, each byte at its place in the file.
+    """Memory of a thread to read files into.
 
-    Only what is read is ever touched, so a room is as long as the longest file and takes little. Parquet
-    is decoded out of it, so nobody looks at it afterwards and it serves the next read.
+    Parquet is decoded out of it, so nobody looks at it afterwards and it serves the next read. It is
+    twice as long as the longest file, and only the part that stretches are read into is ever touched:
+    the memory is warm then, and as much as the longest stretch.
     """
 
     room: mmap.mmap | None = None
@@ -308,12 +309,15 @@ _ROOMS = _Rooms()
 
 
 @contextmanager
-def _room(size: int, used: int) -> Iterator[memoryview]:
-    if _ROOMS.room is None or len(_ROOMS.room) < size:
-        _ROOMS.room, _ROOMS.used = mmap.mmap(-1, max(size, 1 << 20), flags=PRIVATE), 0
+def _room(size: int, start: int, end: int) -> Iterator[memoryview]:
+    """A view as long as the file, whose bytes from start to end can be written: they begin in the middle
+    of the room, so the file begins before that."""
+    if _ROOMS.room is None or len(_ROOMS.room) < 2 * size:
+        _ROOMS.room, _ROOMS.used = mmap.mmap(-1, max(2 * size, 1 << 20), flags=PRIVATE), 0
     room = _ROOMS.room
-    yield memoryview(room)[:size]
-    _ROOMS.used += used
+    begin = len(room) // 2 - start
+    yield memoryview(room)[begin : begin + size]
+    _ROOMS.used += end - start
     if _ROOMS.used > KEPT_BYTES:
         room.madvise(mmap.MADV_DONTNEED)
         _ROOMS.used = 0
