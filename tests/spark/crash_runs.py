@@ -29,6 +29,7 @@ from limen.model import QuerySet, describe
 from limen.testing.oracle import Condition, matching
 
 DRIVER = Path(__file__).with_name("crash_driver.py")
+GAVE_UP = "Python worker failed to connect back"  # in ten seconds, which cannot be set
 SHAPE = pa.schema(
     [("event", pa.int64()), ("symbol", pa.string()), ("price", pa.float64()), ("qty", pa.int64())]
 )
@@ -212,21 +213,32 @@ def settled(row: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 class Run:
-    """A driver and all that it starts: one session of the operating system."""
+    """A driver and all that it starts: one session of the operating system.
+
+    One that Spark gave up, since a Python process of its own was too long in starting, is started again:
+    it is one more driver that has died.
+    """
 
     driver = DRIVER
 
     def __init__(self, world: World, *arguments: object) -> None:
-        self.log = world.folder / "tmp" / f"{time.monotonic_ns()}.log"
-        words = [sys.executable, str(self.driver), str(world.folder), *map(str, arguments)]
+        self._world = world
+        self._words = [sys.executable, str(self.driver), str(world.folder), *map(str, arguments)]
+        self._starts = 0
+        self._start()
+
+    def _start(self) -> None:
+        tmp = self._world.folder / "tmp"
+        self._starts += 1
+        self.log = tmp / f"{time.monotonic_ns()}.log"
         environment = {
             **os.environ,
-            "LIMEN_CACHE": str(world.folder / "cache"),
-            "TMPDIR": str(world.folder / "tmp"),
+            "LIMEN_CACHE": str(self._world.folder / "cache"),
+            "TMPDIR": str(tmp),
         }
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                words, stdout=log, stderr=log, env=environment, start_new_session=True
+                self._words, stdout=log, stderr=log, env=environment, start_new_session=True
             )
 
     def __enter__(self) -> Run:
@@ -235,10 +247,23 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
+    def has_ended(self) -> bool:
+        """By itself, and well."""
+        code = self.process.poll()
+        if code is None:
+            return False
+        said = self.log.read_text()
+        if code != 0 and GAVE_UP in said and self._starts < 5:
+            self.kill()
+            self._start()
+            return False
+        assert code == 0, said
+        return True
+
     def until(self, happened: Callable[[], object], seconds: float = 120) -> None:
         end = time.monotonic() + seconds
         while not happened():
-            assert self.process.poll() is None, f"the driver has ended:\n{self.log.read_text()}"
+            assert not self.has_ended(), f"the driver has ended:\n{self.log.read_text()}"
             assert time.monotonic() < end, f"nothing happens:\n{self.log.read_text()}"
             time.sleep(0.1)
 
@@ -247,8 +272,10 @@ class Run:
 
     def finish(self, seconds: float = 240) -> None:
         """Let it come to its end, and see that it leaves nobody behind."""
-        assert self.process.wait(seconds) == 0, self.log.read_text()
         end = time.monotonic() + seconds
+        while not self.has_ended():
+            assert time.monotonic() < end, f"it does not end:\n{self.log.read_text()}"
+            time.sleep(0.1)
         while self.others():
             assert time.monotonic() < end, f"left behind: {self.others()}"
             time.sleep(0.1)
