@@ -297,12 +297,14 @@ def plain(
 
 
 def storage(scale: dict[str, Any]) -> list[Row]:
-    """Of the index and of its stream table: a value, a position and a group for each stream."""
+    """Of the index, and of all that is kept of each stream: its value, time, position and group."""
     rows = []
     streams = scale["streams"]
+    known = Streams(1)
+    known.grow(streams)
+    table = Places(1, streams).nbytes + known.nbytes
     for n in scale["stored"]:
         lo, hi = even(n)
-        table = Places(1, streams).nbytes + 8 * streams
         ours = bmq(lo, hi).nbytes + table
         words = WORD * (2 * n + streams)
         case = f"storage, N={n:,} W={WIDTH:g} %, int64"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from limen import QuerySet
 from limen.engine import Crosser
 from limen.engine.bucket import FAN, NO_VERSION, PART_ROWS, PAST, Bucket
 from limen.engine.carried import encode
+from limen.engine.monitor import Monitor
 
 UNJITTED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 EXAMPLES = settings.default.max_examples  # type: ignore[union-attr]
@@ -41,6 +42,15 @@ OPTIONS: list[dict[str, Any]] = [
     TTL,
     {"dwell": 6, "hysteresis": 1, **TTL},
 ]
+TOLD = {"exit_on_removal": True, "enter_on_add": True}
+FOLLOWING: list[dict[str, Any]] = [
+    TOLD,
+    {"dwell": 6},
+    {"hysteresis": 1},
+    {"dwell": 6, "enter_on_add": True, "lateness": 2},
+    {"dwell": 6, "hysteresis": 1, **TTL, **TOLD},
+]
+BODIES = [*QUERIES.values(), "x <= 5", "x = 4", "x > 2 AND x < 8"]
 CROWD = 1100  # so many forgotten at once are tidied away
 
 
@@ -106,11 +116,11 @@ def rows(found: pa.Table) -> Counter[Any]:
     return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
-def same_state(bucket: Bucket, reference: Crosser) -> None:
+def same_state(bucket: Bucket, reference: Crosser, queries: Mapping[str, str] = QUERIES) -> None:
     assert rows(bucket.crosser.readings()) == rows(reference.readings())
     assert len(bucket.crosser) == len(reference)
     assert bucket.crosser.clock == reference.clock
-    for query in QUERIES:
+    for query in queries:
         assert rows(bucket.crosser.inside(query)) == rows(reference.inside(query))
 
 
@@ -172,6 +182,76 @@ def test_it_is_the_crosser_that_saw_all_that_was_committed(
     expected = rows(reference.cross(at_the_end).crossings)
     for worker in workers:  # also what is pending is the same
         assert rows(worker.crosser.cross(at_the_end).crossings) == expected
+
+
+@st.composite
+def followed(draw: st.DrawFn) -> tuple[list[dict[str, str]], list[tuple[pa.Table, int, str, int]]]:
+    """The queries of each version; and batches as in `histories`, each bound to a version."""
+    versions, steps = [dict(QUERIES)], []
+    for readings, who, fate in draw(histories()):
+        bodies = st.sampled_from([*BODIES, None, None])
+        changes = draw(st.dictionaries(st.sampled_from(sorted(QUERIES)), bodies, max_size=3))
+        found = {**versions[-1], **changes}
+        versions.append({name: body for name, body in found.items() if body is not None})
+        steps.append((readings, who, fate, len(versions) - 1))
+    return versions, steps
+
+
+def query_set(queries: Mapping[str, str]) -> QuerySet:
+    return QuerySet.of(queries, SCHEMA) if queries else QuerySet.empty("string")
+
+
+def others(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """The queries of one version that are not the same in the other."""
+    return {name: body for name, body in one.items() if other.get(name) != body}
+
+
+@settings(max_examples=4 if UNJITTED else EXAMPLES // 4)
+@given(options=st.sampled_from(FOLLOWING), history=followed())
+def test_it_follows_the_queries_of_committed_batches(
+    options: dict[str, Any],
+    history: tuple[list[dict[str, str]], list[tuple[pa.Table, int, str, int]]],
+) -> None:
+    """What is held, and changes because queries do, is in the store too; a lost batch changes nothing."""
+    versions, steps = history
+    store, reference = Memory(), crosser(**options)
+
+    def fresh() -> Bucket:
+        return Bucket(lambda: crosser(**options))
+
+    workers, last = [fresh(), fresh()], 0
+    for readings, who, fate, version in steps:
+        worker = workers[who]
+        worker.bring_to(store)
+        ours, now = worker.crosser, versions[version]
+        index = Monitor(query_set(now), ["x"], ours.watch.margins, lenient=["tenant"])
+        found: Counter[Any] = Counter()
+        touched = [ours.touched[:0]]
+        if worker.version not in (NO_VERSION, version):
+            before = versions[worker.version]
+            removed, added = query_set(others(before, now)), query_set(others(now, before))
+            found += rows(ours.move_to(index, removed, added))
+            touched.append(ours.touched)
+        ours.monitor = index
+        found += rows(ours.cross(readings).crossings)
+        worker.save(store, np.unique(np.concatenate([*touched, ours.touched])), version)
+        if fate == "good":
+            store.commit()
+            before = versions[last]
+            expected = rows(reference.change(others(now, before), others(before, now)))
+            assert found == expected + rows(reference.cross(readings).crossings)
+            same_state(worker, reference, now)
+            last = version
+        else:
+            store.roll_back()
+            if fate == "died":
+                workers[who] = fresh()
+    read = fresh()
+    read.bring_to(store)
+    read.crosser.monitor = Monitor(
+        query_set(versions[last]), ["x"], reference.watch.margins, lenient=["tenant"]
+    )
+    same_state(read, reference, versions[last])
 
 
 # -- copies ------------------------------------------------------------------------------------------

@@ -931,6 +931,17 @@ def test_who_waits_in_a_query_that_is_replaced_waits_on(enters: bool) -> None:
     assert sorted(crosser.inside("hot")["room"].to_pylist()) == ["a", "c"]
 
 
+def test_who_is_in_a_new_query_for_long_enough_by_the_clock_enters_at_once() -> None:
+    crosser = Crosser.of(
+        *(ROOMS, {"cold": "temp < 0"}),
+        **{"entity": "room", "time": "at", "dwell": 5, "lateness": 0, "enter_on_add": True},
+    )
+    crosser.cross(rooms(("a", 1, 31.0), ("b", 48, 31.0), ("c", 50, 1.0)))
+    assert short(crosser.change({"hot": "temp >= 30"})) == [("a", "hot", "enter", 6)]
+    assert crosser.inside("hot")["room"].to_pylist() == ["a"]
+    assert short(crosser.cross(rooms(("c", 53, 1.0))).crossings) == [("b", "hot", "enter", 53)]
+
+
 def test_margins_are_of_the_keys_queries() -> None:
     kinds = pa.schema([("room", pa.string()), ("tenant", pa.int64()), ("temp", pa.int64())])
     queries = {n: f"tenant = {n} AND temp BETWEEN {10 * n} AND {10 * n + 5}" for n in (1, 2, 3)}

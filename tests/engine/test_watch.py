@@ -245,6 +245,8 @@ def test_an_entity_that_is_a_key_of_another_type_is_refused() -> None:
     for kind in (pa.float64(), pa.uint64()):
         with pytest.raises(LimenError, match="entity: 'device' is int32 and"):
             Watch.of(schema, {"device": kind, "temp": pa.float64()}, entity="device", on="temp")
+    with pytest.raises(LimenError, match="'at' is the time and cannot be a key too"):
+        Watch.of(schema, {}, entity="device", on="temp", time="at", keys="at")
     with pytest.raises(
         LimenError, match="time: the queries ask for 'at', so it cannot be the time"
     ):
@@ -259,3 +261,10 @@ def test_what_is_watched_if_it_is_not_said() -> None:
     assert list(crosser.watch.on) == ["temp"] and list(crosser.watch.keys) == ["device", "tenant"]
     found = crosser.cross(pa.table([[1, 1, 2], [7, 8, 7], [31.0, 31.0, 31.0]], schema=schema))
     assert found.crossings.column("crossing").to_pylist() == ["enter", "exit"]
+    # a key that only some queries ask for; and columns in the order of the readings
+    shapes = pa.schema([*schema, ("y", pa.int64())])
+    some = {"a": "temp > 30 AND tenant = 7", "b": "y < 2", "c": "temp < 3"}
+    crosser = Crosser.of(shapes, dict(reversed(some.items())), entity="device")
+    assert list(crosser.watch.on) == ["temp", "y"] and list(crosser.watch.keys) == ["tenant"]
+    points = Crosser.of(shapes, {"a": "y = 2", "b": "temp = 3"}, entity="device")
+    assert list(points.watch.on) == ["temp", "y"]  # of points alone all are watched

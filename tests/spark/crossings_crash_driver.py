@@ -12,11 +12,12 @@ from crash_driver import drive
 
 READINGS = "who string, id long, at long, symbol string, price double, qty long"
 FOLLOWS = {"exit_on_removal": True, "enter_on_add": True}
+CLOCK = {"ttl": 500, "lateness": 200}
 STREAMS: dict[str, dict[str, Any]] = {
     "plain": {"entity": "who", "buckets": 5},
     "kept": {"entity": "id", "keep_bad": True},
     "told": {"entity": "who", **FOLLOWS, "buckets": 3},
-    "number": {"entity": "id", "buckets": 8},
+    "held": {"entity": "id", "buckets": 1, "dwell": 40, "hysteresis": {"price": 5}, **CLOCK},
     "all": {"entity": "id", **FOLLOWS, "keep_bad": True, "buckets": 1},
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -32,6 +33,7 @@ from limen import LimenError
 from limen.catalog import Catalog
 from limen.engine import Crosser
 from limen.engine.buckets import buckets_of
+from limen.spark.frozen import frozen
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 SHAPE = pa.schema(
@@ -40,6 +42,7 @@ SHAPE = pa.schema(
 TYPES = {"x": "float64", "tenant": "string"}
 BY_TIME = {"entity": "who", "on": "x", "time": "at"}
 HOT = {"hot": "x >= 30", "mild": "x BETWEEN 10 AND 25"}
+TOLD = {"exit_on_removal": True, "enter_on_add": True}
 NAMES = [f"room-{i}" for i in range(40)]  # in most of 16 buckets
 
 
@@ -382,8 +385,7 @@ def follow(feed: Feed, steps: list[tuple[list[Any], Any, Any]], **options: Any) 
 def test_everybody_is_told_of_queries_that_come_and_go(spark, tmp_path):
     """Also those in buckets without a reading in the batch, and in a batch without any reading."""
     catalog = Catalog.open(tmp_path / "c", TYPES)
-    options = {"exit_on_removal": True, "enter_on_add": True}
-    feed = Feed(spark, tmp_path, catalog, **options)
+    feed = Feed(spark, tmp_path, catalog, **TOLD)
     steps: list[tuple[list[Any], Any, Any]] = [
         (everybody(1, 31.0), {}, ()),
         ([("room-3", 2, 20.0)], HOT, ()),
@@ -392,7 +394,7 @@ def test_everybody_is_told_of_queries_that_come_and_go(spark, tmp_path):
         ([("room-5", 5, 0.5)], {"hot": "x >= 32"}, ["hot"]),
         ([("room-5", 6, 0.5), ("other", 6, 40.0)], {}, ()),
     ]
-    follow(feed, steps, **options)
+    follow(feed, steps, **TOLD)
     assert feed.of_version(1).count(("room-3", "hot", "enter")) == 1  # and out of it again
     assert len(feed.of_version(1)) == 40 + 2
     assert feed.of_version(2) == [("room-3", "mild", "exit")]
@@ -577,6 +579,108 @@ def test_a_fixed_set_is_guarded_too(spark, tmp_path):
     feed.say(*everybody(2, 20.0))
     with pytest.raises(Exception, match=r"(?s)state was made with buckets = 3.*buckets = 4"):
         feed.drain()
+
+
+def test_what_is_held_belongs_to_its_queries(spark, tmp_path):
+    """Workers that have a copy refuse others too. The same go on: in another order, and anew on disk."""
+    feed = Feed(spark, tmp_path, HOT, hysteresis=2, buckets=1)
+    feed.say(("a", 1, 31.0), ("a", 2, 29.0))
+    feed.drain()
+    feed.say(("a", 3, 29.5))
+    feed.queries = {**HOT, "hot": "x >= 100"}
+    with pytest.raises(Exception, match=r"(?s)state was made with catalog = .* with catalog = "):
+        feed.drain()
+    shutil.rmtree(frozen(limen.QuerySet.of(HOT, SHAPE)).path)
+    feed.queries = dict(reversed(HOT.items()))
+    feed.drain()
+    checkpoint = str(tmp_path / "checkpoint")
+    inside = limen.spark.inside(spark, checkpoint, HOT, "hot").collect()
+    assert [(row.who, row.at, row.x) for row in inside] == [("a", 3, 29.5)]
+    with pytest.raises(limen.QueryError, match=r"'z'.*field 'y': is not among what .* \(x\)"):
+        limen.spark.inside(
+            spark, checkpoint, limen.QuerySet.of({"z": "y > 1"}, {"y": "int64"}), "z"
+        )
+    with pytest.raises(limen.QueryError, match="no query has the id 'cold'"):
+        limen.spark.inside(spark, checkpoint, HOT, "cold")
+    feed.say(("a", 4, 20.0))
+    feed.drain()
+    expected = [("a", "hot", "enter"), ("a", "hot", "exit"), ("a", "mild", "enter")]
+    assert feed.rows("who", "query_id", "crossing") == expected
+
+
+def test_what_is_held_belongs_to_its_catalog(spark, tmp_path):
+    catalogs = [Catalog.open(tmp_path / name, TYPES) for name in "ab"]
+    for catalog, least in zip(catalogs, (30, 100), strict=True):
+        catalog.add({"hot": f"x >= {least}"})
+    feed = Feed(spark, tmp_path, catalogs[0], hysteresis=2, buckets=1)
+    feed.say(("a", 1, 31.0))
+    feed.drain()
+    feed.queries = catalogs[1]
+    feed.say(("a", 2, 29.5))
+    with pytest.raises(Exception, match=r"(?s)state was made with catalog = .* with catalog = "):
+        feed.drain()
+
+
+def test_announcing_is_left_off_for_good(spark, tmp_path):
+    """What queries did meanwhile was told to some entities and not to others."""
+    feed = Feed(spark, tmp_path, Catalog.open(tmp_path / "c", TYPES), **TOLD)
+    feed.queries.add(HOT)
+    feed.say(*everybody(1, 31.0))
+    feed.drain()
+    feed.options = BY_TIME
+    feed.queries.change({"more": "x > 30"}, ["hot"])
+    feed.say(("room-1", 2, 31.0))
+    feed.drain()
+    assert feed.of_version(2) == []
+    feed.options = {**BY_TIME, **TOLD}
+    feed.say(*everybody(3, 31.0))
+    with pytest.raises(Exception, match=r"(?s)state was made with catalog = .any.*with catalog = "):
+        feed.drain()
+
+
+def test_a_catalog_made_anew_in_its_place_is_another(spark, tmp_path):
+    """To workers that have followed the first one, whose versions had the same numbers."""
+    for name in "ab":
+        folder = tmp_path / "again"
+        shutil.rmtree(folder, ignore_errors=True)
+        feed = Feed(spark, folder, Catalog.open(folder / "c", TYPES), buckets=1, **TOLD)
+        feed.queries.add({f"{name}1": "x > 5"})
+        feed.say(("a", 1, 9.0))
+        feed.drain()
+        feed.queries.change({f"{name}2": "x > 4"}, [f"{name}1"])
+        feed.say(("a", 2, 9.0))
+        feed.drain()
+        assert feed.of_version(2) == [("a", f"{name}1", "exit"), ("a", f"{name}2", "enter")]
+
+
+def test_what_is_watched_if_it_is_not_said(spark, tmp_path):
+    """What queries ask a range of; of a catalog also what none asks of yet, but no key."""
+    frame = spark.createDataFrame([("a", 3, 7, 2.5)], "who string, tenant int, x int, y double")
+    queries = {"one": "x > 5 AND tenant = 3", "other": "x < 2"}
+    catalog = Catalog.open(tmp_path / "c", {"y": "float64", "tenant": "int64", "x": "int64"})
+    catalog.add(queries)
+    for found, columns in ((queries, ["x"]), (catalog, ["x", "y"])):
+        crossed = limen.spark.crossings(frame, found, entity="who")
+        before = [f"previous_{name}" for name in columns]
+        assert crossed.columns == ["who", "query_id", "crossing", *columns, *before, "version"]
+        assert [row.query_id for row in crossed.collect()] == ["one"]
+    assert list(limen.crossings(frame.toArrow(), queries, entity="who").column_names) == [
+        *("who", "query_id", "crossing", "x", "previous_x")
+    ]
+
+
+def test_odd_names_of_columns(spark):
+    names = ["the `who`", "a.b", "at time", "x y"]
+    frame = spark.createDataFrame([("a", 1, 1, 7.0)], "w string, k int, t long, v double").toDF(
+        *names
+    )
+    queries = [limen.Query("q", {"x y": limen.Range(5, None), "a.b": 1})]
+    found = limen.spark.crossings(
+        frame, queries, entity=names[0], on="x y", time="at time"
+    ).collect()
+    assert [(row["the `who`"], row.query_id, row["at time"], row["x y"]) for row in found] == [
+        ("a", "q", 1, 7.0)
+    ]
 
 
 # -- refused at the start ----------------------------------------------------------------------------

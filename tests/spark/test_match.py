@@ -55,6 +55,17 @@ def test_rows_ids_and_counts(trades):
     assert {row.symbol: row.matches for row in counts} == {"IBM": 2, "KO": 1, "AA": 2}
 
 
+def test_columns_of_odd_names(spark):
+    names = ["the `symbol`", "last.price", "sold at"]
+    frame = spark.createDataFrame([("IBM", 45.0, 1), ("KO", None, 2)], "a string, b double, c int")
+    frame = frame.toDF(*names)
+    queries = [limen.Query("q", {"last.price": limen.Range(40, 50), "the `symbol`": "IBM"})]
+    (found,) = limen.spark.match(frame, queries).collect()
+    assert tuple(found) == ("IBM", 45.0, 1, "q")
+    (bad,) = limen.spark.quarantine(frame, queries).collect()
+    assert tuple(bad) == ("KO", None, 2, "last.price: null")
+
+
 def test_bad_events_are_in_the_quarantine_and_counted(trades):
     found = limen.spark.quarantine(trades, QUERIES)
     assert found.columns == ["symbol", "price", "reason"]

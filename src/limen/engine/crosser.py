@@ -31,7 +31,7 @@ from limen.engine.codes import NumberCodes, TextCodes
 from limen.engine.events import Events, quarantine_of, read_events, without_views
 from limen.engine.held import Held
 from limen.engine.matcher import as_table
-from limen.engine.monitor import Monitor, Region, changed
+from limen.engine.monitor import Monitor, Region, changed, to_watch
 from limen.engine.watch import CROSSING, OFF, PREVIOUS, QUERY, Watch
 from limen.indexes.protocol import with_room
 from limen.kernels.chain import FIRST, LATE, RETURNED
@@ -138,8 +138,7 @@ class Crosser:
         found = QuerySet.of(queries, typed, bounds=bounds)
         if on is None:
             taken = [entity, time, *([keys] if isinstance(keys, str) else keys)]
-            ranged = [n for n in found.lo if n not in taken and (found.lo[n] != found.hi[n]).any()]
-            on = ranged or None
+            on = to_watch(found, schema.names, taken)
         watch = Watch.of(
             schema,
             found.attributes,
@@ -570,6 +569,7 @@ class Crosser:
             rows.append(self._standing(left, ids, entered=False))
         if watch.enter_on_add and watch.dwell > 0:
             self._wait(self._standing(came, ids, entered=True))
+            rows.append(self._stayed())  # the clock may be past their time
         elif watch.enter_on_add:
             rows.append(self._standing(came, ids, entered=True))
         return self._table(rows)

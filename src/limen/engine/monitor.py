@@ -308,6 +308,31 @@ def unwatchable(
     return found, why
 
 
+def to_watch(
+    queries: QuerySet,
+    columns: Sequence[str],
+    taken: Collection[str | None],
+    declared: Mapping[str, pa.DataType] | None = None,
+) -> list[str] | None:
+    """What is watched if it is not said: what some query asks a range of, in the order of the columns.
+
+    Of what is declared, also what no query asks of yet. None where only equalities are asked for.
+    """
+    found, asked_of = [], set()
+    for name, lo in queries.lo.items():
+        hi = queries.hi[name]
+        asked = (lo != INT64_MIN) | (hi != INT64_MAX)
+        if asked.any():
+            asked_of.add(name)
+        if (asked & (lo != hi)).any():
+            found.append(name)
+    if declared is not None:
+        found += [n for n, kind in declared.items() if is_ordinal(kind) and n not in asked_of]
+    places = {name: place for place, name in enumerate(columns)}
+    kept = [name for name in found if name not in taken]
+    return sorted(kept, key=lambda name: places.get(name, len(places))) or None
+
+
 def changed(removed: QuerySet, added: QuerySet) -> tuple[QuerySet, QuerySet]:
     """What was removed and added, without queries that came again as they had been."""
     if not len(removed) or not len(added) or removed.ids.type != added.ids.type:

@@ -75,7 +75,11 @@ class Watch:
         carried = _names("keys", keys)
         for name in carried:
             _there(schema, "keys", name)
-        values = _values(attributes, _names("on", on), {entity, time, *carried})
+        values = _names("on", on)
+        if values is None:
+            values = _ordinal(attributes, schema, {entity, time, *carried})
+        if not values:
+            raise LimenError("on=[...] is empty: say which columns are watched")
         for name in values:
             _there(schema, "on", name)
             if name in carried:
@@ -99,6 +103,8 @@ class Watch:
                 raise LimenError(
                     f"time: {time!r} is {found}; a timestamp, date (32 bits) or integer is needed"
                 )
+            if time in carried:
+                raise LimenError(f"{time!r} is the time and cannot be a key too")
             if time in key_types:
                 raise LimenError(
                     f"time: the queries ask for {time!r}, so it cannot be the time too"
@@ -172,17 +178,15 @@ class Watch:
         return pa.schema([first, (QUERY, id_type), (CROSSING, pa.string()), *others, *before])
 
 
-def _values(
-    attributes: Mapping[str, pa.DataType], on: list[str] | None, taken: set[str | None]
+def _ordinal(
+    attributes: Mapping[str, pa.DataType], schema: pa.Schema, taken: set[str | None]
 ) -> list[str]:
-    if on is None:
-        found = [n for n, kind in attributes.items() if is_ordinal(kind) and n not in taken]
-        if not found:
-            raise LimenError("on=[...]: say which columns are watched; the queries name none")
-        return found
-    if not on:
-        raise LimenError("on=[...] is empty: say which columns are watched")
-    return on
+    """What queries can have ranges of, in the order of the columns."""
+    found = [n for n, kind in attributes.items() if is_ordinal(kind) and n not in taken]
+    if not found:
+        raise LimenError("on=[...]: say which columns are watched; the queries name none")
+    missing = len(schema)
+    return sorted(found, key=lambda n: schema.names.index(n) if n in schema.names else missing)
 
 
 def _names(what: str, asked: object) -> Any:

@@ -25,7 +25,7 @@ from limen.engine.monitor import unwatchable
 from limen.engine.versions import monitor
 from limen.engine.watch import CROSSING, QUERY, REASON, VERSION, Watch
 from limen.model import LimenError, QuerySet
-from limen.spark.crossings import Settings, to_bytes
+from limen.spark.crossings import ANY, Settings, to_bytes
 from limen.spark.task import batch_of_task
 from limen.spark.worker import tell
 
@@ -34,7 +34,7 @@ MOST_HELD = 4096
 SETTINGS = "settings"
 
 _held: dict[tuple[str, str, int, int], Bucket] = {}  # by stream, operator, buckets, bucket
-_between: dict[tuple[str, int, int], tuple[QuerySet, QuerySet]] = {}  # by catalog and versions
+_between: dict[tuple[Any, ...], tuple[QuerySet, QuerySet]] = {}  # by catalog and versions
 
 
 class Buckets(StatefulProcessor):
@@ -88,21 +88,21 @@ class Buckets(StatefulProcessor):
         """Take the readings of a bucket through it; the crossings come as Arrow data."""
         batch = batch_of_task()
         make = monitor(list(watch.on), watch.margins, list(watch.keys))
-        index, version, _ = self._settings.queries.of_task(make)
+        index, version, catalog, _ = self._settings.queries.of_task(make)
         name = (batch[0], self._settings.name, buckets, number) if batch else None
         bucket = _held.pop(name, None) if name else None  # not to be used if this fails half-way
         if bucket is None or bucket.crosser.watch != watch:
             bucket = Bucket(lambda: Crosser(index, watch))
-            self._refuse_others(buckets)
+        self._refuse_others(buckets)
         bucket.bring_to(self)
         if bucket.is_new:
-            facts = json.loads(describe_watch(watch, index.id_type))
-            facts[SETTINGS] = self._settings.facts(buckets)
-            self._watched.update((json.dumps(facts),))
+            told = json.loads(describe_watch(watch, index.id_type))
+            told[SETTINGS] = self._settings.facts(buckets)
+            self._watched.update((json.dumps(told),))
         crosser = bucket.crosser
         found, touched = [], [crosser.touched[:0]]
         if watch.follows and bucket.version not in (NO_VERSION, version):
-            changes = self._changes(bucket.version, version, watch)
+            changes = _changes(catalog, bucket.version, version, watch)
             found.append(crosser.move_to(index, *changes))
             touched.append(crosser.touched)
         crosser.monitor = index
@@ -126,31 +126,21 @@ class Buckets(StatefulProcessor):
                 yield to_bytes(whole.slice(begin, OUT_ROWS))
 
     def _refuse_others(self, buckets: int) -> None:
-        """The state knows its settings too: what lies beside the queries is not of the checkpoint."""
-        found = self._watched.get()
-        if found is not None:
-            self._settings.refuse_others(json.loads(found[0])[SETTINGS], buckets)
+        """The state knows its settings too: what lies beside the queries is not of the checkpoint, and
+        the copy here may be of a run with others.
 
-    def _changes(self, first: int, last: int, watch: Watch) -> tuple[QuerySet, QuerySet]:
-        """The queries removed and added between two versions, as far as they can be watched."""
-        path = self._settings.queries.path
-        if (path, first, last) not in _between:
-            catalog = Catalog.open(path)
-            none = QuerySet.empty(str(catalog.id_type))
-            try:
-                changes, before = catalog.changes(first, last), catalog.snapshot(first)
-            except CatalogError as error:
-                if watch.exit_on_removal or watch.enter_on_add:
-                    raise LimenError(
-                        f"which queries came and went since version {first} cannot be told any more: "
-                        f"{error}; start without exit_on_removal and enter_on_add"
-                    ) from None
-                return none, none
-            gone = pc.is_in(before.ids, value_set=changes.removed).to_numpy(zero_copy_only=False)
-            _between.clear()
-            _between[path, first, last] = before.take(np.flatnonzero(gone)), changes.added
-        removed, added = _between[path, first, last]
-        return _watchable(removed, watch), _watchable(added, watch)
+        If queries are followed no longer, it is noted: what they do now is told to nobody, so they
+        cannot be followed again.
+        """
+        found = self._watched.get()
+        if found is None:
+            return
+        told = json.loads(found[0])
+        self._settings.refuse_others(told[SETTINGS], buckets)
+        catalog = self._settings.facts(buckets)["catalog"]
+        if catalog == ANY != told[SETTINGS]["catalog"]:
+            told[SETTINGS]["catalog"] = ANY
+            self._watched.update((json.dumps(told),))
 
     def _bad(self, bad: pa.Table, batch: tuple[str, int] | None, number: int) -> list[pa.Table]:
         """The readings that were not taken: as rows of the result, or counted."""
@@ -170,6 +160,28 @@ class Buckets(StatefulProcessor):
             if field.name not in (VERSION, REASON)
         }
         return [pa.table({**columns, REASON: bad.column(bad.num_columns - 1)})]
+
+
+def _changes(catalog: Catalog, first: int, last: int, watch: Watch) -> tuple[QuerySet, QuerySet]:
+    """The queries removed and added between two versions, as far as they can be watched."""
+    versions = [(version, catalog.fingerprint(version)) for version in (first, last)]
+    key = catalog.id, *versions
+    if key not in _between:
+        none = QuerySet.empty(str(catalog.id_type))
+        try:
+            changes, before = catalog.changes(first, last), catalog.snapshot(first)
+        except CatalogError as error:
+            if watch.exit_on_removal or watch.enter_on_add:
+                raise LimenError(
+                    f"which queries came and went since version {first} cannot be told any more: "
+                    f"{error}; start without exit_on_removal and enter_on_add"
+                ) from None
+            return none, none
+        gone = pc.is_in(before.ids, value_set=changes.removed).to_numpy(zero_copy_only=False)
+        _between.clear()
+        _between[key] = before.take(np.flatnonzero(gone)), changes.added
+    removed, added = _between[key]
+    return _watchable(removed, watch), _watchable(added, watch)
 
 
 def _watchable(queries: QuerySet, watch: Watch) -> QuerySet:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from limen.model import LimenError, QueryError, type_name
-from limen.spark.match import arrow_schema, queries_of
+from limen.spark.match import arrow_schema, map_in_arrow, queries_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,13 +66,17 @@ def crossings(
     import pyarrow as pa
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from limen.engine.monitor import unwatchable
+    from limen.engine.monitor import to_watch, unwatchable
     from limen.engine.watch import REASON, VERSION, Watch
     from limen.spark.buckets import Buckets
 
     arrow = arrow_schema(readings)
     found, catalog = queries_of(queries, arrow, bounds, needs_all=False)
     carried = {n: kind for n, kind in catalog.attributes.items() if n in arrow.names}
+    known = catalog.snapshot()
+    if on is None:
+        later = carried if found.binds else None
+        on = to_watch(known, arrow.names, [entity, time], later)
     watch = Watch.of(
         arrow,
         carried,
@@ -86,7 +90,6 @@ def crossings(
         exit_on_removal=exit_on_removal,
         enter_on_add=enter_on_add,
     )
-    known = catalog.snapshot()
     rows, attribute = unwatchable(known, watch.on, watch.keys)
     if len(rows):
         row = int(rows[0])
@@ -109,8 +112,7 @@ def crossings(
     if keep_bad:
         fields.append(pa.field(REASON, pa.string()))
     schema = pa.schema(fields)
-    quoted = (f"`{column.replace('`', '``')}`" for column in watch.columns)
-    packed = readings.select(*quoted).mapInArrow(Pack(settings), PACKED)
+    packed = map_in_arrow(readings, watch.columns, Pack(settings), PACKED)
     crossed = packed.groupBy("bucket").transformWithStateInPandas(
         statefulProcessor=Buckets(settings, keep_bad, schema),
         outputStructType="data binary",
@@ -190,7 +192,7 @@ class Settings:
             "keys": [[name, type_name(kind)] for name, kind in watch.keys.items()],
             "dwell": watch.dwell,
             "hysteresis": {name: str(margin) for name, margin in watch.margins.items()},
-            "catalog": self.queries.catalog_id if watch.follows else ANY,
+            "catalog": self.queries.identity if watch.follows else ANY,
         }
 
 

@@ -13,6 +13,7 @@ import uuid
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from limen.catalog import Catalog, CatalogError
 from limen.engine.versions import default_cache
@@ -44,9 +45,11 @@ def _spool() -> Path:
 
 
 def _digest(queries: QuerySet) -> str:
+    """Of what is in the set, in whatever order."""
     found = hashlib.blake2b(digest_size=16)
+    queries = queries.take(pc.sort_indices(queries.ids).to_numpy())
     columns: list[tuple[str, pa.Array]] = [("id", queries.ids)]
-    for name, kind in queries.attributes.items():
+    for name, kind in sorted(queries.attributes.items()):
         found.update(f"{name}\0{type_name(kind)}\0".encode())
         if name in queries.keys:
             columns.append((name, queries.keys[name]))

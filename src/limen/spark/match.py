@@ -9,7 +9,8 @@ none of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from limen.model import LimenError, QuerySet
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from limen.catalog import Catalog
     from limen.engine.emit import Emit
     from limen.spark.worker import Queries
+
+    Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def match(
@@ -66,15 +69,13 @@ def match(
 
 def quarantine(events: DataFrame, queries: object, *, bounds: str = "[]") -> DataFrame:
     """The events that cannot be matched, with the reason why in a last column."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     from limen.engine.events import quarantine_of
     from limen.spark.worker import QuarantineTask
 
     schema = arrow_schema(events)
     found, _ = queries_of(queries, schema, bounds)
     flagged = quarantine_of(schema.empty_table(), []).schema
-    return events.mapInArrow(QuarantineTask(found), from_arrow_schema(flagged))
+    return map_in_arrow(events, schema.names, QuarantineTask(found), flagged)
 
 
 def _matched(
@@ -88,7 +89,6 @@ def _matched(
 ) -> tuple[DataFrame, str]:
     """The matches, and if asked the bad events; and the name of the column that tells them apart."""
     import pyarrow as pa
-    from pyspark.sql.pandas.types import from_arrow_schema
 
     from limen.engine.emit import COLUMN, check_emit
     from limen.engine.events import REASON
@@ -119,8 +119,31 @@ def _matched(
     task = MatchTask(found, emit, tuple(kept), version_column or "", keep_bad, schema)
     # What is not needed does not travel; an event of no column would not be one.
     needed = [name for name in arrow.names if name in {*kept, *catalog.attributes}]
-    quoted = (f"`{name.replace('`', '``')}`" for name in needed or arrow.names[:1])
-    return events.select(*quoted).mapInArrow(task, from_arrow_schema(schema)), reason
+    return map_in_arrow(events, needed or arrow.names[:1], task, schema), reason
+
+
+def map_in_arrow(
+    frame: DataFrame, columns: Sequence[str], task: Task, schema: pa.Schema | str
+) -> DataFrame:
+    """These columns of a frame through a task. PySpark's own refuses names with dots and backticks."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    quoted = (f"`{name.replace('`', '``')}`" for name in columns)
+    plain = frame.select(*(f.col(name).alias(f"c{i}") for i, name in enumerate(quoted)))
+    made = schema if isinstance(schema, str) else from_arrow_schema(schema)
+    return plain.mapInArrow(Named(task, tuple(columns)), made)
+
+
+@dataclass(frozen=True)
+class Named:
+    """For `mapInArrow`: a task whose batches have their columns' names again."""
+
+    task: Task
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self.task(batch.rename_columns(list(self.names)) for batch in batches)
 
 
 def arrow_schema(events: DataFrame) -> pa.Schema:

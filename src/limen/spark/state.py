@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from limen.catalog import Catalog
-
 HEAD = -1  # stands for the number of an entry
 
 
@@ -27,13 +25,13 @@ def entities(
 
     `operator`: which of the stream's operators with state it is, if it has several.
     """
-    return _read(spark, checkpoint, operator, None)
+    return _look(_State(spark, checkpoint, operator), None)
 
 
 def inside(
     spark: SparkSession,
     checkpoint: str | os.PathLike[str],
-    queries: Catalog | str | os.PathLike[str] | QuerySet,
+    queries: object,
     query_id: str | int,
     *,
     operator: int = 0,
@@ -43,57 +41,80 @@ def inside(
     `queries`: the catalog, or the fixed set, that has the query as it stands now.
     """
     from limen.catalog import Catalog
+    from limen.engine.monitor import unwatchable
 
+    state = _State(spark, checkpoint, operator)
     if isinstance(queries, str) or hasattr(queries, "__fspath__"):
         queries = Catalog.open(queries)  # type: ignore[arg-type]
-    known = queries if isinstance(queries, QuerySet) else queries.snapshot()
+    if isinstance(queries, Catalog):
+        known = queries.snapshot()
+    else:
+        types = None if isinstance(queries, QuerySet) else {**state.watch.on, **state.watch.keys}
+        known = QuerySet.of(queries, types)
     rows = [row for row, who in enumerate(known.ids.to_pylist()) if who == query_id]
     if not rows:
         raise QueryError(f"no query has the id {query_id!r}")
-    return _read(spark, checkpoint, operator, known.take(rows))
+    query = known.take(rows)
+    _, attribute = unwatchable(query, state.watch.on, state.watch.keys)
+    if attribute:
+        raise QueryError(
+            f"is not among what the stream watches ({', '.join(state.watch.on)}) or carries "
+            f"({', '.join(state.watch.keys) or 'nothing'}), so the stream has left the query out",
+            query_id=query_id,
+            field=attribute,
+        )
+    return _look(state, query)
 
 
-def _read(
-    spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int, query: QuerySet | None
-) -> DataFrame:
-    from pyspark.errors import PySparkException
+class _State:
+    """The state of one operator of a stream, as of its last batch."""
+
+    def __init__(
+        self, spark: SparkSession, checkpoint: str | os.PathLike[str], operator: int
+    ) -> None:
+        from pyspark.errors import PySparkException
+
+        from limen.engine.carried import watch_of
+
+        self._reader = spark.read.format("statestore").option("operatorId", operator)
+        self._where = os.fspath(checkpoint)
+        try:
+            watched = self.variable("watch").select("value.data").first()
+        except PySparkException as error:
+            raise LimenError(
+                f"{checkpoint} holds no state of crossings (operator {operator}): "
+                f"{str(error).splitlines()[0]}"
+            ) from None
+        if watched is None:
+            raise LimenError(f"{checkpoint}: the stream has not seen any reading yet")
+        self.watched = watched[0]
+        self.watch, _ = watch_of(self.watched)
+
+    def variable(self, name: str) -> DataFrame:
+        return self._reader.option("stateVarName", name).load(self._where)
+
+
+def _look(state: _State, query: QuerySet | None) -> DataFrame:
+    """The last readings of the entities inside the query, or of all."""
     from pyspark.sql import functions as f
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from limen.engine.carried import watch_of
-
-    where = os.fspath(checkpoint)
-
-    def state(variable: str) -> DataFrame:
-        reader = spark.read.format("statestore").option("operatorId", operator)
-        return reader.option("stateVarName", variable).load(where)
-
-    try:
-        watched = state("watch").select("value.data").first()
-    except PySparkException as error:
-        raise LimenError(
-            f"{checkpoint} holds no state of crossings (operator {operator}): "
-            f"{str(error).splitlines()[0]}"
-        ) from None
-    if watched is None:
-        raise LimenError(f"{checkpoint}: the stream has not seen any reading yet")
-    watch, _ = watch_of(watched[0])
-    heads = state("head").select(
+    heads = state.variable("head").select(
         f.col("key.bucket").alias("bucket"),
         f.lit(HEAD).cast("long").alias("entry"),
         f.lit(0).alias("part"),
         f.col("value.data").alias("data"),
     )
-    entries = state("entries").select(
+    entries = state.variable("entries").select(
         f.col("key.bucket").alias("bucket"),
         f.col("user_map_key.entry").alias("entry"),
         f.col("user_map_key.part").alias("part"),
         f.col("user_map_value.data").alias("data"),
     )
-    look = Look(watched[0], query)
+    look = Look(state.watched, query)
     grouped = heads.unionByName(entries).groupBy("bucket")
     # Spark counts the arguments of a plain function only
-    return grouped.applyInArrow(lambda table: look(table), from_arrow_schema(watch.reading))
+    return grouped.applyInArrow(lambda table: look(table), from_arrow_schema(state.watch.reading))
 
 
 @dataclass(frozen=True)

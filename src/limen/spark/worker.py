@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple
 
 import pyarrow as pa
 
@@ -54,6 +54,15 @@ def version_of(catalog: Catalog, stream: str, batch: int) -> int:
     return held[1]
 
 
+class Opened(NamedTuple, Generic[T]):
+    """What a task has of the queries; the stream and batch, if that is what it works for."""
+
+    at_version: T
+    version: int
+    catalog: Catalog
+    batch: tuple[str, int] | None
+
+
 @dataclass(frozen=True)
 class Queries:
     """Where a task finds the queries of its batch."""
@@ -63,12 +72,16 @@ class Queries:
     version: int  # what a job sees that is no batch of a stream
     binds: bool  # whether the batches of a stream see later versions
 
-    def of_task(self, make: Make[T]) -> tuple[T, int, tuple[str, int] | None]:
-        """The index, its version, and the stream and batch if that is what the task works for."""
+    @property
+    def identity(self) -> str:
+        """Of the catalog, or of what is in a fixed set: its folder is named by that."""
+        return self.catalog_id if self.binds else Path(self.path).name
+
+    def of_task(self, make: Make[T]) -> Opened[T]:
         batch = batch_of_task() if self.binds else None
         versions = versions_of(self.path, self.catalog_id, batch[0] if batch else "", make)
         version = version_of(versions.catalog, *batch) if batch else self.version
-        return versions.at(version), version, batch
+        return Opened(versions.at(version), version, versions.catalog, batch)
 
 
 def tell(
@@ -88,7 +101,7 @@ class QuarantineTask:
     queries: Queries
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher, _, _ = self.queries.of_task(MATCHER)
+        matcher = self.queries.of_task(MATCHER).at_version
         for part in batches:
             events = read_events(pa.Table.from_batches([part]), matcher.attributes)
             yield from events.quarantine.to_batches()
@@ -106,7 +119,7 @@ class MatchTask:
     schema: pa.Schema  # the columns, the result, the version, the reason where bad events are kept
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher, version, batch = self.queries.of_task(MATCHER)
+        matcher, version, _, batch = self.queries.of_task(MATCHER)
         events = bad = 0
         for part in batches:
             table = pa.Table.from_batches([part])
