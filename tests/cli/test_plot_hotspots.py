@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
 import limen
 
@@ -69,6 +71,96 @@ def test_the_title_says_when_a_group_is_hot(run, tmp_path):
     assert "1 of 91 groups are hotspots" in result.stdout, result.stderr
     drawn = re.findall(r"<!-- (.*?) -->", (tmp_path / "some.svg").read_text())
     assert any("hot from 10 % of the queries on, until less than 5 %" in text for text in drawn)
+
+
+@pytest.fixture
+def drawn(run, tmp_path, monkeypatch):
+    """Draw the ranges of a file, on x; returns the three panels."""
+    figures = []
+    save = Figure.savefig
+
+    def keep(figure, path):
+        save(figure, path)
+        figures.append(figure)
+
+    def go(lo, hi, *options):
+        table = pa.table({"id": np.arange(len(lo)), "x_lo": lo, "x_hi": hi})
+        pq.write_table(table, tmp_path / "q.parquet")
+        result = run("plot", "hotspots", "q.parquet", *options)
+        assert result.exit_code == 0, result.stderr
+        return figures[-1].axes
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    return go
+
+
+def lines_of(axes):
+    return [one for one in axes.collections if isinstance(one, LineCollection)]
+
+
+def test_what_is_in_the_panels(drawn):
+    """Three hotspots of twenty ranges each, one after the other, and twelve ranges that are alone."""
+    places, alone = np.repeat([100, 200, 300], 20), 7 * np.arange(12)
+    lo = np.concatenate([places - np.tile(np.arange(20), 3), alone])
+    hi = np.concatenate([places + 5, alone + 1])
+    ranges, sizes, moves = drawn(lo, hi, "--alpha", "0.2")
+    assert [len(one.get_segments()) for one in lines_of(ranges)] == [20, 20, 20, 12]
+    bars = [line.get_xdata()[0] for line in ranges.lines if len(set(line.get_xdata())) == 1]
+    assert bars == [102, 202, 302]
+    stems = [one.get_segments()[0][:, 0].tolist() for one in lines_of(sizes)]
+    assert stems == [[102, 102], [202, 202], [302, 302]]
+    dots = [line.get_ydata() for line in sizes.lines if line.get_marker() == "o"]
+    assert [float(np.ravel(one)[0]) for one in dots] == [20, 20, 20]
+    levels = [line.get_ydata()[0] for line in sizes.lines if line.get_marker() == "None"]
+    assert levels == pytest.approx([0.2 * 72, 0.1 * 72])
+    (grey,) = [line for line in sizes.lines if line.get_marker() == "."]
+    assert grey.get_ydata().tolist() == [1] * 12
+    (scatter,) = moves.collections
+    at = scatter.get_offsets()
+    assert at[at[:, 1] == 72][:, 0].tolist() == [102, 202, 302]
+    first = {x: min(t for y, t in at if abs(y - x) < 20) for x in (102, 202, 302)}
+    assert first[102] < first[202] < first[302]
+    largest = scatter.get_sizes()[at[:, 1] == 72]
+    assert largest == pytest.approx([6 + 400 * 20 / 72] * 3)
+
+
+def test_nothing_lies_over_the_dots(drawn):
+    """The words are outside the panel, and the dots of the first and the last time inside."""
+    lo = np.repeat(np.arange(0, 50, 10), 200)
+    _, sizes, moves = drawn(lo, lo + 3, "--alpha", "0.1")
+    right = sizes.get_window_extent().x1
+    words = [text for text in sizes.texts if text.get_text() in ("becomes\nhot", "ceases\nto be")]
+    boxes = [text.get_window_extent() for text in words]
+    assert len(boxes) == 2 and not boxes[0].overlaps(boxes[1])
+    assert all(right < box.x0 and box.x1 <= sizes.figure.bbox.x1 for box in boxes)
+    (scatter,) = moves.collections
+    radius = np.sqrt(scatter.get_sizes()) / 2 * sizes.figure.dpi / 72
+    y = moves.transData.transform(scatter.get_offsets())[:, 1]
+    panel = moves.get_window_extent()
+    assert (y - radius >= panel.y0).all() and (y + radius <= panel.y1).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 12, 3000])
+def test_sizes_are_plain_numbers(drawn, n):
+    _, sizes, _ = drawn(np.zeros(n), np.ones(n), "--alpha", "0.5")
+    sizes.figure.canvas.draw()
+    ticks = [*sizes.yaxis.get_ticklabels(), *sizes.yaxis.get_ticklabels(minor=True)]
+    texts = {tick.get_text() for tick in ticks} - {""}
+    assert texts <= {"1", "2", "5", "10", "20", "50", "100", "1k", "0.1", "0.01", "10k"}
+    assert {"1", "2"} <= texts if n < 12 else {"1", "10"} <= texts
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+def test_infinite_ends_are_not_on_the_axis(drawn, kind):
+    rng = np.random.default_rng(0)
+    lo = rng.normal(100, 10, 1000)
+    hi = lo + rng.exponential(5, 1000)
+    hi[:20], lo[20:40] = np.inf, -np.inf
+    for axes in drawn(pa.array(lo, kind), pa.array(hi, kind)):
+        least, most = axes.get_xlim()
+        assert 50 < least < 90 and 110 < most < 180
+    for axes in drawn(*[pa.array(np.repeat([-np.inf, np.inf], 5), kind)] * 2):
+        assert np.isfinite(axes.get_xlim()).all()  # there are no others
 
 
 @pytest.mark.parametrize(

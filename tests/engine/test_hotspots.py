@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from decimal import Decimal
 from random import Random
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import limen
-from limen.model import QueryError, QuerySet
+from limen.model import QueryError, QuerySet, values_of
 
 XS = {"x": "int32"}
 
@@ -130,6 +131,39 @@ def test_queries_that_say_nothing_of_the_attribute_are_left_out() -> None:
     assert tracker.queries(row["group"]).to_pylist() == ["c", "a"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [
+        (pa.int8(), -128, 127),
+        (pa.uint16(), 0, 2**16 - 1),
+        (pa.int64(), -(2**63), 2**63 - 1),
+        (pa.uint64(), 0, 2**64 - 1),
+        (pa.float32(), -math.inf, math.inf),
+        (pa.float64(), -math.inf, math.inf),
+        (pa.decimal128(3, 0), Decimal(-999), Decimal(999)),
+    ],
+    ids=str,
+)
+def test_a_range_that_leaves_nothing_out_does_not_constrain(
+    kind: pa.DataType, least: object, most: object
+) -> None:
+    """It is in no group, whichever of its ends are said."""
+    lo = pa.array([least, least, None, least, 5], kind)
+    hi = pa.array([most, None, most, 5, most], kind)
+    tracker = limen.HotspotTracker(pa.table({"id": range(5), "x_lo": lo, "x_hi": hi}))
+    assert len(tracker) == 2
+    (row,) = tracker.table().to_pylist()
+    assert sorted(tracker.queries(row["group"]).to_pylist()) == [3, 4]
+    tracker.add(pa.table({"id": [7, 8], "x_lo": lo.slice(0, 2), "x_hi": hi.slice(0, 2)}))
+    assert len(tracker) == 2
+
+
+def test_a_bound_beyond_the_type_leaves_nothing_out() -> None:
+    queries = {1: "x < 3000000000", 2: "x > -3000000000", 3: "x < 2147483647"}
+    tracker = limen.HotspotTracker(queries, attributes=XS)
+    assert tracker.queries(0).to_pylist() == [3]
+
+
 def test_no_queries() -> None:
     tracker = limen.HotspotTracker({}, "x", attributes=XS)
     assert tracker.table().num_rows == len(tracker) == 0
@@ -150,6 +184,16 @@ def test_a_value_that_is_in_all_of_a_group() -> None:
     lo, hi = tracker.all_ranges()
     assert len(lo) == 4 and (lo <= hi).all()
     assert np.array_equal(tracker.hot().size, [])
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+def test_an_infinite_end_is_an_open_one_to_the_value_in_common(kind: pa.DataType) -> None:
+    ends = [(2, math.inf), (-math.inf, -2), (3, 5), (math.inf, math.inf)]
+    for (lo, hi), expected in zip(ends, (2, -2, 4, math.inf), strict=True):
+        queries = pa.table({"id": [1], "x_lo": pa.array([lo], kind), "x_hi": pa.array([hi], kind)})
+        tracker = limen.HotspotTracker(queries)
+        inside = tracker.inside(tracker.groups().group)
+        assert values_of(inside, tracker.kind).tolist() == pytest.approx([expected], rel=0.1)
 
 
 @pytest.mark.parametrize(

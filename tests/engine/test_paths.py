@@ -60,6 +60,19 @@ def test_of_many_ranges_a_sample_decides() -> None:
     assert paths._share(rows) == pytest.approx((begun - ended).mean() / 50_000, rel=0.1)
 
 
+@pytest.mark.parametrize("n", [8_000, 8_192, 12_000, 16_384])
+@pytest.mark.parametrize("turns", [2, 4])
+def test_queries_that_take_turns_do_not_mislead_the_choice(n: int, turns: int) -> None:
+    """Every so many of them are narrow on x; a value is in fewer ranges of y."""
+    rng = np.random.default_rng(0)
+    narrow = np.arange(n) % turns == 0
+    x_lo, y_lo = rng.uniform(0, 1000, n), rng.uniform(0, 1000, n)
+    x_hi = x_lo + np.where(narrow, 1, 900.0)
+    columns = {"x_lo": x_lo, "x_hi": x_hi, "y_lo": y_lo, "y_hi": y_lo + 30}
+    queries = QuerySet.of(pa.table({"id": np.arange(n), **columns}))
+    assert Matcher(queries).paths == [(Kind((), "y"), n)]
+
+
 def test_the_histogram_is_what_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """If its share were upside down, the other attribute would lead."""
     queries = {i: f"price BETWEEN {i} AND {i + 1} AND volume > {i}" for i in range(100)}

@@ -32,6 +32,7 @@ def check(of: refined.Refined, hot: kernel.Hot, inside: Ends, alpha: float, epsi
         assert hot.lo[place] <= hot.hi[place]
         assert hot.sizes[place] == len(members) >= alpha / 2 * len(inside)
         assert of.ranks[g] == place
+        assert of.points[g] == hot.hi[place]
         assert all(of.group_of[v] == g for v in members)
         found |= dict.fromkeys(members, g)
     assert hot.tally[kernel.N_INSIDE] == len(found)
@@ -54,6 +55,11 @@ def check(of: refined.Refined, hot: kernel.Hot, inside: Ends, alpha: float, epsi
     assert of.counts[refined.SOUND] <= len(greedy(scattered))
     assert len(sizes) <= (1 + epsilon) * len(greedy(scattered))
     assert kernel._is_settled(of, hot, alpha, epsilon)
+
+
+def hot_points(hot: kernel.Hot) -> tuple[list[int], list[int]]:
+    n = int(hot.tally[kernel.N_HOT])
+    return hot.groups[:n].tolist(), hot.hi[:n].tolist()
 
 
 def prepared(ranges: list[tuple[int, int]], alpha: float) -> tuple[refined.Refined, kernel.Hot]:
@@ -81,7 +87,7 @@ def test_what_is_noted(
     (of, hot), inside = prepared(ranges, alpha), {}
     for turn, pick in enumerate(picks):
         v = pick % len(ranges)
-        before = hot.tally.copy()
+        before, points = hot.tally.copy(), dict(zip(*hot_points(hot), strict=True))
         ids = np.array([v], np.int32)
         assert kernel.update_many(of, hot, ids, v not in inside, 0, alpha, epsilon) == 1
         if v in inside:
@@ -90,8 +96,12 @@ def test_what_is_noted(
             inside[v] = ranges[v]
         check(of, hot, inside, alpha, epsilon)
         moved = hot.tally - before
-        whats = of.changes[: of.counts[refined.N_CHANGES], 1].tolist()
+        rows = of.changes[: of.counts[refined.N_CHANGES]].tolist()
+        whats = [row[1] for row in rows]
         of.counts[refined.N_CHANGES] = 0
+        told = {row[2] for row in rows if row[1] in (refined.MOVED, refined.PROMOTED)}
+        for group, point in zip(*hot_points(hot), strict=True):
+            assert group in told or points[group] == point
         assert moved[kernel.PROMOTIONS] == whats.count(refined.PROMOTED)
         assert moved[kernel.DEMOTIONS] == whats.count(refined.DEMOTED)
         assert moved[kernel.MOVED_OUT] >= moved[kernel.PROMOTIONS]

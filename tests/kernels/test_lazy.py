@@ -94,15 +94,18 @@ def test_parts_of_groups(ranges: Ranges, picks: list[int]) -> None:
         of.counts[kernel.TAU] = 10**9  # no reconstruction
         ids = np.array([-1] * turn + [v], np.int32)
         assert kernel.update_many(of, ids, v not in inside, turn, 1.0) == turn + 1
-        update, what, group, interval = of.changes[0].tolist()
-        assert of.counts[kernel.N_CHANGES] == 1 and (update, interval) == (turn, v)
+        (update, what, group, interval), *rest = of.changes[: of.counts[kernel.N_CHANGES]].tolist()
+        assert (update, interval) == (turn, v)
         of.counts[kernel.N_CHANGES] = 0
+        point = plain.parts[group][1] if group in plain.parts else None
         if v in inside:
             expected, gone = plain.drop(v)
             assert (group, what) == (expected, kinds.DISSOLVED if gone else kinds.SHRANK)
         else:
             alone = plain.add(v, group)
             assert what == (kinds.CREATED if alone else kinds.GREW)
+        moved = point not in (None, plain.parts.get(group, (0, point))[1])
+        assert rest == ([[turn, kinds.MOVED, group, avl.NONE]] if moved else [])
         inside ^= {v}
         plain.check(of)
         for x in (0, 15, 31, *INT64):
@@ -135,7 +138,7 @@ def test_it_stops_when_room_for_groups_is_out() -> None:
 def test_it_stops_when_room_for_changes_is_out() -> None:
     of = prepared([(v, v) for v in range(9)])
     of.counts[kernel.TAU] = 100
-    short = of._replace(changes=of.changes[:5])
+    short = of._replace(changes=of.changes[: 4 + kernel.MOST_TOLD])
     ids = np.arange(9, dtype=np.int32)
     assert kernel.update_many(short, ids, True, 0, 1.0) == 5
     of.counts[kernel.N_CHANGES] = 0
@@ -144,6 +147,18 @@ def test_it_stops_when_room_for_changes_is_out() -> None:
     assert kernel.update_many(short, ids, False, 0, 1.0) == 5
     assert of.changes[:5, 1].tolist() == [kinds.DISSOLVED] * 5
     assert of.counts[kernel.FREED] == 5
+
+
+def test_there_is_room_for_points_that_move() -> None:
+    """Each of these intervals grows the group and moves its point."""
+    of = prepared([(0, 9 - v) for v in range(9)])
+    of.counts[kernel.TAU] = 100
+    short = of._replace(changes=of.changes[:6])
+    ids = np.arange(9, dtype=np.int32)
+    assert kernel.update_many(short, ids, True, 0, 1.0) == 3
+    assert of.counts[kernel.N_CHANGES] == 5
+    rows = [[1, kinds.GREW, 0, 1], [1, kinds.MOVED, 0, -1], [2, kinds.GREW, 0, 2]]
+    assert of.changes[:5].tolist() == [[0, kinds.CREATED, 0, 0], *rows, [2, kinds.MOVED, 0, -1]]
 
 
 def test_lost_counts_those_of_the_last_reconstruction_only() -> None:

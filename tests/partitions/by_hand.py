@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -148,13 +149,15 @@ class Mirror:
         partition = self.partition
         groups = partition.groups()
         self.groups: dict[int, set[int] | None] = dict.fromkeys(groups.group.tolist())
-        self.points = dict(zip(groups.group.tolist(), groups.point.tolist(), strict=True))
+        points = zip(groups.group.tolist(), groups.point.tolist(), strict=True)
+        self.points: dict[int, int | None] = dict(points)
         self.hot = {*partition.hot().group.tolist()} if isinstance(partition, Hotspots) else set()
 
     def take(self, changes: Changes) -> None:
         rows = list(zip(*(column.tolist() for column in changes), strict=True))
         self.told.append(rows)
         look = set()  # at these groups' points
+        moved = set()
         for _, what, group, interval in rows:
             if what == kinds.RESET:
                 assert rows == [(-1, kinds.RESET, -1, -1)]
@@ -177,13 +180,14 @@ class Mirror:
                 del self.groups[group], self.points[group]
                 self.hot.discard(group)
                 look.discard(group)
+                moved.discard(group)
             elif what == kinds.REBUILT:
                 assert group not in self.hot
                 self.groups[group] = None
                 look.add(group)
             elif what == kinds.MOVED:
-                assert group not in self.hot
                 look.add(group)
+                moved.add(group)
             elif what == kinds.PROMOTED:
                 assert group not in self.hot
                 self.hot.add(group)
@@ -191,21 +195,24 @@ class Mirror:
                 assert what == kinds.DEMOTED
                 self.hot.remove(group)
             if what == kinds.CREATED:
-                self.points[group] = 0
+                self.points[group] = None
         for group, members in self.groups.items():
             if members is None:
                 self.groups[group] = {*self.partition.members(group).tolist()}
-        self.agree(look)
+        found = self.partition.points(np.array(sorted(look), np.int64)).tolist()
+        points = dict(zip(sorted(look), found, strict=True))
+        if rows[0][0] == rows[-1][0]:  # of one update: no point has moved back
+            assert all(points[group] != self.points[group] for group in moved)
+        self.points |= points
+        self.agree()
 
-    def agree(self, look: set[int]) -> None:
+    def agree(self) -> None:
         partition = self.partition
         groups = partition.groups()
         now = dict(zip(groups.group.tolist(), groups.point.tolist(), strict=True))
         assert {g: {*partition.members(g).tolist()} for g in now} == self.groups
-        self.points |= {g: now[g] for g in look}
-        if type(partition) is RefinedPartition:  # no other point has moved
-            assert self.points == now
-        self.points = now
+        assert partition.points(groups.group).tolist() == groups.point.tolist()
+        assert self.points == now  # no other point has moved
         if isinstance(partition, Hotspots):
             assert {*partition.hot().group.tolist()} == self.hot
         inside = {v: self.ends[v] for members in self.groups.values() for v in members or ()}
@@ -263,7 +270,7 @@ class Watched:
             self.check_greedy()
 
     def check_told(self, adds: bool, ids: list[int], rebuilt: int) -> None:
-        """One row with the interval for each update, and then those of a reconstruction."""
+        """One row with the interval for each update, and then what followed from it."""
         if self.mirror.resets and any(rows[0][1] == kinds.RESET for rows in self.mirror.told):
             assert type(self.partition) is not RefinedPartition
             return
@@ -280,7 +287,9 @@ class Watched:
         if type(self.partition) is RefinedPartition:
             assert len({row[0] for row in rest}) <= rebuilt
         if isinstance(self.partition, LazyPartition):
-            assert not rest
+            before = {after: row for row, after in pairwise(rows)}
+            assert all(row[1] == kinds.MOVED for row in rest)
+            assert all(before[row][1:3] == (kinds.GREW, row[2]) for row in rest)
 
     def check_greedy(self) -> None:
         """After a reconstruction; who has become hot in the same update leaves the others as they are."""

@@ -312,16 +312,67 @@ def test_what_comes_and_goes_again_leaves_the_estimates(method: str) -> None:
 
 def test_buckets_are_shared_out_by_size() -> None:
     """Nine times as many intervals: nine times as many buckets, half of them on each side."""
-    rng = np.random.default_rng(3)
-    sizes, points = (270, 30), (10**6, 9 * 10**6)
-    lo = np.concatenate([p - rng.integers(1, 10**6, n) for n, p in zip(sizes, points, strict=True)])
-    hi = np.concatenate([p + rng.integers(1, 10**6, n) for n, p in zip(sizes, points, strict=True)])
-    groups, phi = module.canonical(lo, hi), Values.among(lo, hi)
-    exact = module.Steps.of(np.sort(lo), np.sort(hi), phi)
-    parts, rest = module._taken_apart(groups, lo[groups.order], hi, 40, exact, phi)
+    parts, rest = taken_apart(*around((270, 30)), 40)
     module._share_out(parts, rest, 40)
     assert rest is None
     assert [len(part.ends) - 1 for part in parts] == [18, 18, 2, 2]
+
+
+def around(sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Groups far from each other, of so many intervals."""
+    rng = np.random.default_rng(3)
+    points = [np.repeat(4 * 10**6 * i, n) for i, n in enumerate(sizes)]
+    ends = [rng.integers(1, 10**6, (2, n)) for n in sizes]
+    lo = np.concatenate([p - before for p, (before, _) in zip(points, ends, strict=True)])
+    return lo, np.concatenate([p + after for p, (_, after) in zip(points, ends, strict=True)])
+
+
+def taken_apart(
+    lo: np.ndarray, hi: np.ndarray, buckets: int
+) -> tuple[list[module._Part], module._Rest | None]:
+    groups, phi = module.canonical(lo, hi), Values.among(lo, hi)
+    exact = module.Steps.of(np.sort(lo), np.sort(hi), phi)
+    return module._taken_apart(groups, lo[groups.order], hi, buckets, exact, phi)
+
+
+@pytest.mark.parametrize("buckets", [8, 9, 11, 14, 19])
+def test_no_other_shares_are_fairer(buckets: int) -> None:
+    """Sainte-Lague: of all ways to give each part one at least, the sum of k**2 / size is the least."""
+    parts, rest = taken_apart(*around((100, 41, 17)), buckets)
+    module._share_out(parts, rest, buckets)
+    assert rest is None and len(parts) == 6
+    sizes, given = [part.size for part in parts], [len(part.ends) - 1 for part in parts]
+    cuts = combinations(range(1, buckets), len(parts) - 1)
+    ways = [np.diff([0, *cut, buckets]) for cut in cuts]
+    assert sum(given) == buckets
+    assert np.square(given) @ (1 / np.array(sizes)) == pytest.approx(
+        min(np.square(way) @ (1 / np.array(sizes)) for way in ways)
+    )
+
+
+def test_the_buckets_of_a_part_are_as_good_as_rounds_make_them() -> None:
+    """One more round of k-means changes nothing; and it was not so from the beginning."""
+    parts, rest = taken_apart(*around((270, 90, 30)), 40)
+    module._share_out(parts, rest, 40)
+    for part in parts:
+        ends = part.ends.copy()
+        assert module.lloyd(part.heights, part.before, ends, 1) == 0
+        assert ends.tolist() == part.ends.tolist()
+    first = [module.even_runs(p.heights, p.weights, len(p.ends) - 1) for p in parts]
+    assert any(one.tolist() != p.ends.tolist() for one, p in zip(first, parts, strict=True))
+
+
+def test_what_is_put_together_counts_relative_to_all_intervals() -> None:
+    """Also to those of the groups that are taken apart, which lie over it."""
+    ends = [(-i, 20 + 2 * i) for i in range(1, 21)] + [(v, v + 1) for v in range(24, 60, 3)]
+    lo, hi = columns(ends)
+    parts, rest = taken_apart(lo, hi, 4)
+    assert parts and rest is not None
+    first, last = int(lo.min()), int(hi.max())
+    for begin, end, weight in zip(rest.firsts, rest.lasts, rest.weights, strict=True):
+        inside = range(max(begin, first), min(end, last) + 1)
+        relative = sum(1 / max(count(ends, x), 1) ** 2 for x in inside)
+        assert weight == pytest.approx(relative / (last - first + 1))
 
 
 # -- beyond the ends that there were ---------------------------------------------------------------

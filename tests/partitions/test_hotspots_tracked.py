@@ -75,7 +75,7 @@ def test_reconstructions_are_greedy() -> None:
 def test_a_batch_is_its_updates_one_by_one() -> None:
     for history in HISTORIES.values():
         one, many = Watched(Hotspots(0.3, 0.3)), Watched(Hotspots(0.3, 0.3))
-        one.mirror.agree = many.mirror.agree = lambda _: None
+        one.mirror.agree = many.mirror.agree = lambda: None
         one.replay(batches(history, 1))
         many.replay(batches(history, 1000))
         assert as_found(one.partition) == as_found(many.partition)
@@ -255,7 +255,7 @@ def test_an_adversary_that_sees_all(seed: int) -> None:
     alpha, epsilon = random.choice([0.05, 0.1, 0.2, 0.34, 0.5]), random.choice([0.1, 1.0])
     watched = Watched(Hotspots(alpha, epsilon))
     partition = watched.partition
-    watched.mirror.agree = lambda _: None  # it is looked at after each update anyhow
+    watched.mirror.agree = lambda: None  # it is looked at after each update anyhow
     inside, place, fresh = {}, {}, 0
     for _ in range(150 if UNJITTED else 400):
         n = len(inside)
@@ -327,3 +327,33 @@ def test_what_is_told_of_a_promotion() -> None:
     assert rows.what.tolist()[0] == kinds.CREATED and rows.what.tolist()[-1] == kinds.PROMOTED
     assert rows.update.tolist() == [0] * len(rows.update)
     assert rows.interval.tolist() == [0] + [-1] * (len(rows.update) - 1)
+
+
+def test_what_is_told_of_a_hot_groups_point() -> None:
+    """It moves when an interval comes or goes, and when the group becomes hot."""
+    partition, told = Hotspots(0.5), []
+    partition.build([0, 1], [0, 0], [10, 20])
+    partition.subscribe(told.append)
+    partition.insert([2], [0], [5])
+    assert told[-1].what.tolist() == [kinds.GREW, kinds.MOVED]
+    assert partition.hot().point.tolist() == [5]
+    partition.delete([2])
+    assert told[-1].what.tolist() == [kinds.SHRANK, kinds.MOVED]
+    assert told[-1].interval.tolist() == [2, -1]
+    partition.delete([1])  # its point is that of the other
+    assert told[-1].what.tolist() == [kinds.SHRANK]
+
+
+def test_what_is_told_of_the_point_of_a_group_that_becomes_hot() -> None:
+    """It had lost the interval that ends at its point."""
+    partition, told = Hotspots(0.5), []
+    partition.build(range(5), [0, 0, 30, 40, 50], [10, 20, 30, 40, 50])
+    group = int(partition.group_of([1])[0])
+    partition.delete([0])
+    partition.insert([5], [0], [20])
+    assert partition.points([group]).tolist() == [10]
+    partition.subscribe(told.append)
+    partition.delete([2])
+    assert told[-1].what.tolist() == [kinds.DISSOLVED, kinds.PROMOTED, kinds.MOVED]
+    assert told[-1].group.tolist()[1:] == [group, group]
+    assert partition.points([group]).tolist() == [20]

@@ -68,7 +68,7 @@ def test_room_for_groups_and_changes_grows_in_a_batch() -> None:
     assert rows == list(range(n - 1))
     told.clear()
     partition.delete(range(n - 1, -1, -1))
-    assert [len(changes.what) for changes in told] == [MOST_CHANGES, 10]
+    assert [len(changes.what) for changes in told] == [MOST_CHANGES - 1, 11]  # two rows an update
     assert all((changes.what == kinds.DISSOLVED).all() for changes in told)
     assert len(partition) == partition.stabbing_number == 0
 
@@ -83,6 +83,19 @@ def test_an_interval_goes_where_it_meets_the_common_intersection() -> None:
     partition.insert([3], [6], [7])
     assert as_found(partition) == [(4, {0}), (7, {3}), (60, {1})]
     assert partition.reconstructions == 0
+
+
+def test_a_point_that_moves_is_told() -> None:
+    partition, told = LazyPartition(9.0), []
+    partition.build([0, 1], [0, 0], [10, 20])
+    partition.subscribe(told.append)
+    partition.insert([2, 3, 4], [0, 0, 30], [5, 7, 40])
+    assert told[-1].what.tolist() == [kinds.GREW, kinds.MOVED, kinds.GREW, kinds.CREATED]
+    assert told[-1].update.tolist() == [0, 0, 1, 2]
+    assert told[-1].interval.tolist() == [2, -1, 3, 4]
+    partition.delete([2])  # the point stays where it is
+    assert told[-1].what.tolist() == [kinds.SHRANK]
+    assert partition.points(partition.groups().group).tolist() == [5, 40]
 
 
 def test_the_papers_condition() -> None:

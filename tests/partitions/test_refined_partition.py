@@ -89,6 +89,10 @@ def test_an_interval_goes_to_the_leftmost_point_that_stabs_it() -> None:
     partition.insert([5, 6], [6, 6], [8, 99])  # a new group, whose point is before the old one's
     assert partition.members(partition.group_of([5])[0]).tolist() == [5, 6]
     assert partition.groups().point.tolist() == [5, 8, 15, 25]
+    partition.insert([7, 8], [17, 12], [18, 99])  # and one whose point is beyond the old one's
+    assert partition.members(partition.group_of([7])[0]).tolist() == [7]
+    assert partition.members(partition.group_of([1])[0]).tolist() == [4, 1, 8]
+    assert partition.groups().point.tolist() == [5, 8, 15, 18, 25]
     assert partition.reconstructions == 0
 
 

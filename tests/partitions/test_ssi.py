@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -105,6 +106,68 @@ def test_adversaries(made, most: int, name: str) -> None:
         in_step(index, partition, inside)
 
 
+class Cut(Strict):
+    """Cut at its group's point: each of its intervals contains the point that it was told last."""
+
+    ends: ClassVar[Ends] = {}  # of those that are in, or on their way in or out
+
+    def __init__(self, ids: np.ndarray) -> None:
+        super().__init__(ids)
+        self.point: int | None = None
+
+    def add(self, ids: np.ndarray) -> None:
+        super().add(ids)
+        self.look()
+
+    def remove(self, ids: np.ndarray) -> None:
+        super().remove(ids)
+        self.look()
+
+    def moved(self, point: int) -> None:
+        assert type(point) is int
+        self.point = point
+        self.look()
+
+    def look(self) -> None:
+        assert all(self.ends[v][0] <= self.point <= self.ends[v][1] for v in self.ids)
+
+
+@partitions
+@pytest.mark.parametrize("most", [1, 9, 1000])
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_structure_that_is_cut_at_the_point_is_told_where_it_is(
+    made, most: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition, inside, ends = made(), {}, {}
+    monkeypatch.setattr(Cut, "ends", ends)
+    index = StabbingSetIndex(partition, Cut)
+    for kind, some in batches(HISTORIES[name], most):
+        if kind == "insert":
+            ends |= {v: one for v, one in some.items() if v not in inside}
+        put(partition, inside, kind, some)
+        in_step(index, partition, inside)
+        assert [structure.point for _, structure in index.items()] == [p for p, _ in index.items()]
+    late = StabbingSetIndex(partition, Cut)
+    assert [structure.point for _, structure in late.items()] == [p for p, _ in late.items()]
+
+
+def test_of_a_point_that_stays_a_structure_is_told_once() -> None:
+    points: list[int] = []
+
+    class Counting(Strict):
+        def moved(self, point: int) -> None:
+            points.append(point)
+
+    partition = Hotspots(0.5)
+    StabbingSetIndex(partition, Counting)
+    partition.build([0, 1], [0, 0], [10, 20])
+    partition.insert([2, 3], [0, 0], [11, 12])
+    partition.delete([1, 2])
+    assert points == [10]
+    partition.delete([0])
+    assert points == [10, 12]
+
+
 @partitions
 def test_one_that_comes_or_goes_is_added_or_taken(made) -> None:
     """No structure is made for it, but for a group of its own."""
@@ -155,6 +218,28 @@ def test_no_group() -> None:
     assert index.around(3) == (None, None)
     with pytest.raises(ValueError, match="there is no group 0"):
         index.structure(0)
+
+
+@pytest.mark.parametrize("bad", ["a", 1.0, None, True, [0], {}, -1, 5, 2**70, np.int64(7)])
+def test_there_is_no_such_group(bad: object) -> None:
+    partition = RefinedPartition()
+    partition.insert([0, 1], [1, 50], [2, 60])
+    index = StabbingSetIndex(partition, Strict)
+    with pytest.raises(ValueError, match="there is no group"):
+        index.structure(bad)  # type: ignore[arg-type]
+    for group in partition.groups().group:  # of numpy's integers
+        assert len(index.structure(group).ids) == 1
+
+
+def test_what_cannot_be_kept_in_step_is_refused_at_the_making() -> None:
+    partition = RefinedPartition()
+    with pytest.raises(ValueError, match="called with the intervals of a group; 5 cannot be"):
+        StabbingSetIndex(partition, 5)  # type: ignore[arg-type]
+    partition.insert([0], [1], [2])
+    for bad in (1, "a", None):
+        with pytest.raises(ValueError, match=f"a structure with add and remove; {bad!r} is"):
+            StabbingSetIndex(partition, lambda ids, bad=bad: bad)  # type: ignore[misc]
+    partition.insert([1], [1], [2])  # nobody follows it
 
 
 def test_two_indexes_of_one_partition() -> None:

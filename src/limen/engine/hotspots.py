@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from limen.catalog import Catalog
 from limen.engine.codes import NumberCodes, TextCodes
-from limen.engine.paths import constrained
 from limen.model import (
     INT64_MAX,
     INT64_MIN,
@@ -19,9 +18,11 @@ from limen.model import (
     QuerySet,
     attribute_type,
     column_of,
+    extremes,
     is_ordinal,
     lossless,
     type_name,
+    values_of,
 )
 from limen.model.frames import is_frame
 from limen.model.ids import id_array
@@ -162,7 +163,9 @@ class HotspotTracker:
         middle = lo + ((hi.astype(np.uint64) - lo.astype(np.uint64)) >> np.uint64(1)).astype(
             np.int64
         )
-        found: I64 = np.where(hi == INT64_MAX, lo, np.where(lo == INT64_MIN, hi, middle))
+        no_lo = (lo == INT64_MIN) | np.isneginf(values_of(lo, self.kind))
+        no_hi = (hi == INT64_MAX) | np.isposinf(values_of(hi, self.kind))
+        found: I64 = np.where(no_hi, lo, np.where(no_lo, hi, middle))
         return found
 
     def queries(self, group: int) -> pa.Array:
@@ -180,12 +183,13 @@ class HotspotTracker:
         return pa.compute.if_else(pa.array(none), pa.scalar(None, self.kind), column)
 
     def _constraining(self, queries: QuerySet) -> tuple[pa.Array, I64, I64]:
-        """Ids and ends of the queries that constrain the attribute."""
+        """Ids and ends of the queries that constrain the attribute: that leave a value of it out."""
         _refuse_other(self.on, queries.attributes.get(self.on, self.kind), self.kind)
         if self.on not in queries.lo:
             return queries.ids.slice(0, 0), np.empty(0, np.int64), np.empty(0, np.int64)
         lo, hi = queries.lo[self.on], queries.hi[self.on]
-        rows = np.flatnonzero(constrained(np.stack([lo, hi], axis=1)))
+        least, most = extremes(self.kind)
+        rows = np.flatnonzero((lo > least) | (hi < most))
         return queries.ids.take(pa.array(rows)), lo[rows], hi[rows]
 
 

@@ -186,7 +186,8 @@ def _share(rows: I64) -> float:
     exactly, since the value of a bucket is the mean of the counts in it: so the choice is as good as by
     counting, and few buckets do. (HIST-SSI is nearer to the count at a single value, but below the mean.)
     """
-    some = rows[:: max(1, len(rows) // SAMPLE)]
-    lo, hi = some.T.copy()
+    if len(rows) > SAMPLE:  # at random: every so many rows would be alike where queries take turns
+        rows = rows[np.random.default_rng(0).choice(len(rows), SAMPLE, replace=False)]
+    lo, hi = rows.T.copy()
     ends = np.concatenate([lo[lo != INT64_MIN], hi[hi != INT64_MAX]])
     return Histogram.equi_width(lo, hi, BUCKETS, values=ends).share()

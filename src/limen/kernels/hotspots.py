@@ -28,6 +28,7 @@ from limen.kernels.refined import (
     HOT,
     LARGEST,
     MEMBERS,
+    MOVED,
     N_OLD,
     PROMOTED,
     SCOUTS,
@@ -53,7 +54,7 @@ TALLY = 6
 
 
 class Hot(NamedTuple):
-    """The hot groups; `ranks` of the partition has the place of each."""
+    """The hot groups; `ranks` of the partition has the place of each, and `points` its `hi`."""
 
     groups: I32
     lo: I64  # their common intersections
@@ -68,11 +69,15 @@ def _total(of: Refined, hot: Hot) -> int:
 
 
 @leaf
-def _note(of: Refined, hot: Hot, place: int) -> None:
-    """Bring what is known of a hot group up to date with its tree."""
-    root = of.roots[hot.groups[place]]
+def _note(of: Refined, hot: Hot, update: int, place: int) -> None:
+    """Bring what is known of a hot group up to date with its tree; its point moves with it."""
+    group = np.int64(hot.groups[place])
+    root = of.roots[group]
     hot.lo[place], hot.hi[place] = of.nodes[root, MAX_LO], of.nodes[root, MIN_HI]
     hot.sizes[place] = of.nodes[root, avl.SIZE]
+    if of.points[group] != hot.hi[place]:
+        of.points[group] = hot.hi[place]
+        tell(of, update, MOVED, group, avl.NONE)
 
 
 @leaf
@@ -84,13 +89,13 @@ def _promote(of: Refined, hot: Hot, update: int, group: int) -> None:
         of.group_of[of.fresh[i]] = group
     of.kinds[group], of.ranks[group] = HOT, place
     hot.groups[place] = group
-    _note(of, hot, place)
     of.counts[MEMBERS] -= n
     hot.tally[N_HOT] += 1
     hot.tally[N_INSIDE] += n
     hot.tally[MOVED_OUT] += n
     hot.tally[PROMOTIONS] += 1
     tell(of, update, PROMOTED, group, avl.NONE)
+    _note(of, hot, update, place)
 
 
 @leaf
@@ -112,7 +117,6 @@ def _remove(of: Refined, hot: Hot, place: int) -> None:
 @leaf
 def _demote(of: Refined, hot: Hot, update: int, place: int) -> None:
     group, n = np.int64(hot.groups[place]), hot.sizes[place]
-    of.points[group] = hot.hi[place]
     _remove(of, hot, place)
     take_in(of, group)
     of.counts[MEMBERS] += n
@@ -173,8 +177,8 @@ def _add(of: Refined, hot: Hot, update: int, v: int) -> None:
     of.roots[group] = avl.insert(of.nodes, of.path, np.int64(of.roots[group]), v)
     of.group_of[v] = group
     hot.tally[N_INSIDE] += 1
-    _note(of, hot, place)
     tell(of, update, GREW, group, v)
+    _note(of, hot, update, place)
 
 
 @leaf
@@ -187,8 +191,8 @@ def _drop(of: Refined, hot: Hot, update: int, v: int) -> None:
     hot.tally[N_INSIDE] -= 1
     of.roots[group] = avl.delete(of.nodes, of.path, np.int64(of.roots[group]), v)
     if of.roots[group] >= 0:
-        _note(of, hot, place)
         tell(of, update, SHRANK, group, v)
+        _note(of, hot, update, place)
     else:
         _remove(of, hot, place)
         tell(of, update, DISSOLVED, group, v)

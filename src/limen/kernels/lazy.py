@@ -3,7 +3,7 @@
 Of every group there is a part of its members' common intersection in `spots`, a tree over the groups
 (`avl.py`, node = group). An interval goes to the first group whose part it meets, which shrinks to what
 they share; if it meets none it makes a group of its own. So the parts stay disjoint and in order. When an
-interval goes, its group's part stays as it is.
+interval goes, its group's part stays as it is. A group's point is the right end of its part.
 
 An update costs a search among the groups. `update_many` stops when a reconstruction is due: it is a sort
 of everything, and not done here.
@@ -20,11 +20,13 @@ from limen.kernels import avl
 from limen.kernels.avl import HI, LEFT, LO, NONE, RIGHT
 from limen.kernels.compiled import leaf, loop
 from limen.kernels.memory import I32, I64
-from limen.kernels.refined import CREATED, DISSOLVED, GREW, SHRANK
+from limen.kernels.refined import CREATED, DISSOLVED, GREW, MOVED, SHRANK
 
 # Counts, by their place in `counts`. LOST: intervals gone that were in at the last reconstruction.
 N_GROUPS, TAU, LOST, SPOTS, FREED, USED, N_CHANGES, MEMBERS = range(8)
 COUNTS = 8
+
+MOST_TOLD = 2  # of an update
 
 
 class Lazy(NamedTuple):
@@ -65,8 +67,9 @@ def _met(of: Lazy, lo: int, hi: int) -> int:
 
 @leaf
 def _add(of: Lazy, update: int, v: int) -> None:
-    group, what = _met(of, of.lo[v], of.hi[v]), GREW
+    group, what, moves = _met(of, of.lo[v], of.hi[v]), GREW, False
     if group >= 0:
+        moves = of.hi[v] < of.spots[group, HI]
         of.spots[group, LO] = max(of.spots[group, LO], of.lo[v])
         of.spots[group, HI] = min(of.spots[group, HI], of.hi[v])
     else:
@@ -85,6 +88,8 @@ def _add(of: Lazy, update: int, v: int) -> None:
     of.sizes[group] += 1
     of.counts[MEMBERS] += 1
     _tell(of, update, what, group, v)
+    if moves:
+        _tell(of, update, MOVED, group, NONE)
 
 
 @leaf
@@ -115,7 +120,7 @@ def update_many(of: Lazy, ids: I32, adds: bool, done: int, epsilon: float) -> in
     """Insert (or delete) these intervals one by one; returns how many are done when a reconstruction is
     due, or room for groups or changes is out."""
     for i in range(done, len(ids)):
-        room = of.counts[N_CHANGES] < len(of.changes)
+        room = of.counts[N_CHANGES] + MOST_TOLD <= len(of.changes)
         if not room or of.counts[USED] - of.counts[FREED] >= len(of.sizes):
             return i
         if adds:

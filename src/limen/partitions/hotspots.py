@@ -96,15 +96,12 @@ class Hotspots(RefinedPartition):
         below, above = super().around(x)
         hot = self.hot()
         place = int(np.searchsorted(hot.point, x, "right"))
-        if place > 0 and (below is None or self._point(below) < hot.point[place - 1]):
+        points = self.state.points
+        if place > 0 and (below is None or points[below] < hot.point[place - 1]):
             below = int(hot.group[place - 1])
-        if place < len(hot.group) and (above is None or self._point(above) >= hot.point[place]):
+        if place < len(hot.group) and (above is None or points[above] >= hot.point[place]):
             above = int(hot.group[place])
         return below, above
-
-    def _point(self, group: int) -> int:
-        """Of a group that is not hot."""
-        return int(self.state.points[group])
 
     def _build(self, ids: I32, lo: I64, hi: I64) -> None:
         super()._build(ids, lo, hi)

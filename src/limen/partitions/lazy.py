@@ -107,6 +107,10 @@ class LazyPartition(Partition):
         kernel.list_groups(state, found)
         return Groups(found, state.spots[found, avl.HI], state.sizes[found].astype(np.int64))
 
+    def points(self, groups: npt.NDArray[Any]) -> I64:
+        found: I64 = self._state.spots[groups, avl.HI]
+        return found
+
     def has_groups(self, groups: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         state = self._state
         found: npt.NDArray[np.bool_] = (groups >= 0) & (groups < state.counts[kernel.USED])

@@ -103,6 +103,10 @@ class Partition(ABC):
         """The groups of the last point at or below x and of the first point above it."""
 
     @abstractmethod
+    def points(self, groups: npt.NDArray[Any]) -> I64:
+        """The points of groups that there are."""
+
+    @abstractmethod
     def has_groups(self, groups: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which of these are groups now."""
 

@@ -118,6 +118,10 @@ class RefinedPartition(Partition):
         avl.members(state.nodes, state.path, root, found)
         return found
 
+    def points(self, groups: npt.NDArray[Any]) -> I64:
+        found: I64 = self.state.points[groups]
+        return found
+
     def ends(self, ids: I32) -> tuple[I64, I64]:
         """Of intervals that are in."""
         return self.state.nodes[ids, avl.LO], self.state.nodes[ids, avl.HI]

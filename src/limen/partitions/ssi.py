@@ -3,25 +3,30 @@
 The index is told by the partition of what happens to groups and does as little as follows from it: an
 interval that comes or goes is added to or taken from one group's structure; a structure is made anew only
 where a reconstruction changed who is in the group.
+
+A structure that is cut at its group's point has a method `moved(point)` besides. It is called once after
+the structure is made, and whenever the point is another: after intervals that go have gone, and before
+those that come. So at all times the structure's intervals contain the point that it was told last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from limen.indexes.protocol import plain
-from limen.kernels.refined import CREATED, DISSOLVED, GREW, REBUILT, RESET, SHRANK
+from limen.kernels.refined import CREATED, DISSOLVED, GREW, MOVED, REBUILT, RESET, SHRANK
 from limen.partitions.partition import Changes, Groups, Partition
 
 I32 = npt.NDArray[np.int32]
 
 
 class Structure(Protocol):
-    """What is kept of a group's intervals."""
+    """What is kept of a group's intervals; with `moved(self, point: int)`, if it is cut at the point."""
 
     def add(self, ids: I32) -> None: ...
 
@@ -50,6 +55,8 @@ class StabbingSetIndex(Generic[S]):
     """
 
     def __init__(self, partition: Partition, make: Callable[[I32], S]) -> None:
+        if not callable(make):
+            raise ValueError(f"make is called with the intervals of a group; {make!r} cannot be")
         self._partition, self._make = partition, make
         self._groups: Groups | None = None
         self._structures: dict[int, S] = {}
@@ -77,7 +84,8 @@ class StabbingSetIndex(Generic[S]):
 
     def structure(self, group: int) -> S:
         structures = self._up_to_date()
-        if group not in structures:
+        is_number = isinstance(group, Integral) and not isinstance(group, bool)
+        if not is_number or group not in structures:
             raise ValueError(f"there is no group {group!r}")
         return structures[group]
 
@@ -139,14 +147,16 @@ class StabbingSetIndex(Generic[S]):
             place = np.searchsorted(others, changes.group) % len(others)
             mine = others[place] == changes.group
             known[mine] = np.where(alone, last, len(what))[place[mine]]
-        rest = np.flatnonzero(np.isin(what, [GREW, SHRANK]) & (rows > known))
+        rest = np.flatnonzero(np.isin(what, [GREW, SHRANK, MOVED]) & (rows > known))
         for group, some in _by_group(changes.group, rest):
-            structure, came = self._structures[group], what[some] == GREW
-            ids = changes.interval[some].astype(np.int32)
+            structure, ids = self._structures[group], changes.interval[some].astype(np.int32)
+            came, went, moved = (what[some] == one for one in (GREW, SHRANK, MOVED))
+            if went.any():
+                structure.remove(ids[went])
+            if moved.any():
+                self._say_point(group)
             if came.any():
                 structure.add(ids[came])
-            if not came.all():
-                structure.remove(ids[~came])
 
     def _make_all(self) -> None:
         self._structures.clear()
@@ -154,8 +164,18 @@ class StabbingSetIndex(Generic[S]):
             self._put(group, members)
 
     def _put(self, group: int, members: I32) -> None:
-        self._structures[group] = self._make(members)
+        structure = self._make(members)
+        if not all(callable(getattr(structure, name, None)) for name in ("add", "remove")):
+            raise ValueError(f"make returns a structure with add and remove; {structure!r} is none")
+        self._structures[group] = structure
         self.made += 1
+        self._say_point(group)
+
+    def _say_point(self, group: int) -> None:
+        """To a structure that wants to know."""
+        moved = getattr(self._structures[group], "moved", None)
+        if moved is not None:
+            moved(int(self._partition.points(np.array([group]))[0]))
 
 
 def _by_group(

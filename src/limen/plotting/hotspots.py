@@ -30,6 +30,7 @@ from limen.plotting.style import (
     ORANGE,
     VERMILION,
     heading,
+    short,
     short_numbers,
     style,
 )
@@ -156,23 +157,34 @@ def _sizes(
     ):
         axes.vlines(point, 0.5, size, color=colours[group], lw=1.5)
         axes.plot(point, size, "o", color=colours[group], ms=6)
-    edge = view.positions(np.array([view.last]))[0]
     n = len(tracker)
-    for level, name, line in (
-        (alpha * n, "becomes hot", "-"),
-        (alpha * n / 2, "ceases to be", ":"),
+    least, most = 0.7, 2 * max(float(groups.size.max()), alpha * n)
+    for level, name, line, side in (
+        (alpha * n, "becomes\nhot", "-", "bottom"),
+        (alpha * n / 2, "ceases\nto be", ":", "top"),
     ):
         axes.axhline(level, color=VERMILION, lw=1.1, ls=line)
-        at, inward = (edge, level), (-4, 3)
-        axes.annotate(name, at, inward, textcoords="offset points", ha="right", color=VERMILION)
+        if level > least:  # beside the panel, where no group is
+            axes.annotate(
+                name,
+                (1, level),
+                (5, 0),
+                xycoords=axes.get_yaxis_transform(),
+                textcoords="offset points",
+                va=side,
+                fontsize=10,
+                color=VERMILION,
+            )
     axes.set_yscale("log")
-    axes.set_ylim(0.7, 2 * max(float(groups.size.max()), alpha * n))
+    axes.set_ylim(least, most)
     axes.set_title(
         f"Size of every group, at its stabbing point: hot from {100 * alpha:g} % of the queries on, "
         f"until less than {50 * alpha:g} %"
     )
     axes.set_ylabel("queries")
     short_numbers(axes)
+    between = {2, 5, 20, 50} if most < 100 else set()  # said besides the powers of ten
+    axes.yaxis.set_minor_formatter(lambda x, _: short(x) if round(x, 6) in between else "")
 
 
 def _moves(axes: Axes, view: View, moments: list[Moment], time: str) -> None:
@@ -181,7 +193,16 @@ def _moves(axes: Axes, view: View, moments: list[Moment], time: str) -> None:
     shares = np.concatenate([moment.shares for moment in moments])
     inside = (points >= view.first) & (points <= view.last)
     sizes = 6 + 400 * shares[inside]
-    axes.scatter(view.positions(points[inside]), at[inside], s=sizes, color=BLUE, alpha=0.45, lw=0)
+    axes.scatter(
+        view.positions(points[inside]),
+        at[inside],
+        s=sizes,
+        color=BLUE,
+        alpha=0.45,
+        lw=0,
+        clip_on=False,
+    )
+    axes.margins(y=0.1)  # for the largest dots
     axes.set_title("How they moved: the hotspots at every time, the larger the more queries")
     axes.set_ylabel(time)
     short_numbers(axes)

@@ -134,10 +134,16 @@ def draw(queries: QuerySet, attribute: str, path: Path) -> None:
 
 
 def view_of(attribute: str, kind: pa.DataType, lo: I64, hi: I64) -> View:
-    """From the least to the greatest end, without the outermost thousandth if that is far away."""
+    """From the least to the greatest end, without the outermost thousandth if that is far away.
+
+    Infinities are no ends, unless there are no others.
+    """
     ends = np.sort(np.concatenate([lo[lo != INT64_MIN], hi[hi != INT64_MAX]]))
-    if pt.is_float64(kind):
-        ends = np.clip(ends, *nearest(np.array([-HUGE, HUGE]), kind))
+    finite = np.isfinite(values_of(ends, kind))
+    ends = ends[finite] if finite.any() else ends
+    if pt.is_floating(kind):
+        huge = min(HUGE, float(np.finfo(kind.to_pandas_dtype()).max) / 2)  # room for margins
+        ends = np.clip(ends, *nearest(np.array([-huge, huge]), kind))
     inner = ends[len(ends) // 1000], ends[-1 - len(ends) // 1000]
     whole = values_of(ends[[0, -1]], kind)
     middle = values_of(np.array(inner), kind)
