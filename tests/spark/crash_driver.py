@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +82,12 @@ def hold(point: str, batch: int, marker: Path) -> None:
     from limen.spark.worker import batch_of_task
 
     def reached(here: str, at: int) -> None:
-        if (here, at) == (point, batch) and not marker.exists():
-            beside = marker.with_suffix(".new")
-            beside.write_text(str(os.getpid()))
-            beside.rename(marker)
+        if (here, at) != (point, batch):
+            return
+        beside = marker.with_suffix(f".{os.getpid()}")
+        beside.write_text(str(os.getpid()))
+        with suppress(FileExistsError):  # a batch has several tasks: the first of them is held
+            marker.hardlink_to(beside)
             time.sleep(600)
 
     class Writer(delta_sink.DeltaWriter):
