@@ -436,6 +436,39 @@ def test_batches_of_a_stream_are_taken_in_once(tmp_path):
         INTEGERS.same(archive.scan(), expected.alive())
 
 
+def test_an_older_batch_is_in_too(tmp_path):
+    """A sink that was started anew from an older checkpoint gives it again."""
+    archive = open_one(tmp_path, "NoRebuild2x2")
+    for batch in range(4):
+        archive.take_in("s", batch, INTEGERS.table(some_rows(batch)))
+    version, right = archive.version, bag(archive.scan())
+    for handle in (archive, Archive.open(archive.path)):
+        for batch in (2, 0, 3):
+            assert not handle.take_in("s", batch, INTEGERS.table(some_rows(batch)))
+        assert handle.version == version and bag(handle.scan()) == right
+        assert handle.done("s") == 3
+    assert archive.take_in("t", 0, INTEGERS.table([])) and archive.done("t") == 0
+    assert archive.done("s") == 3
+
+
+def test_what_is_in_survives_all_other_changes(tmp_path):
+    archive = open_one(tmp_path, "NoRebuild2x2")
+    archive.take_in("s", 4, INTEGERS.table(some_rows(0)))
+    archive.update(START + EVERY)
+    archive.invalidate([INTEGERS.keys[0]])
+    archive.migrate("Rebuild3x3")
+    assert archive.done("s") == Archive.open(archive.path).done("s") == 4
+    assert archive.snapshot(archive.version - 1).state.done == {"s": 4}
+
+
+@pytest.mark.parametrize("stream", [5, None, "", b"s"])
+def test_what_is_no_stream(tmp_path, stream):
+    archive = open_one(tmp_path, "NoRebuild2x2")
+    for ask in (archive.done, lambda name: archive.take_in(name, 0, INTEGERS.table([]))):
+        with pytest.raises(ArchiveError, match=f"stream={stream!r}: the name of a stream is"):
+            ask(stream)
+
+
 def test_results_wait_for_their_interval_to_end(tmp_path):
     archive = open_one(tmp_path, "Rebuild2x2")
     first, second = Row(2, 16, 16), Row(2, 17, 17)
@@ -539,6 +572,21 @@ def test_a_handle_is_pickled_by_its_folder(tmp_path):
     again = pickle.loads(pickle.dumps(archive))
     assert again.scan() == archive.scan()
     assert repr(again) == f"Archive('{archive.path}', NoRebuild2x2, version 1, time 16)"
+
+
+def test_another_grace_is_refused(tmp_path):
+    archive = open_one(tmp_path / "said", "Rebuild2x2", grace=timedelta(hours=3))
+    for said in ({}, {"grace": timedelta(minutes=180)}):
+        assert open_one(tmp_path / "said", "Rebuild2x2", **said).version == 0
+        assert Archive.open(archive.path, **said).version == 0
+    usual = open_one(tmp_path / "usual", "Rebuild2x2")
+    assert open_one(tmp_path / "usual", "Rebuild2x2", grace=timedelta(minutes=10)).version == 0
+    for path, here in ((archive.path, "3:00:00"), (usual.path, "0:10:00")):
+        told = f"grace is {here} here, not 0:00:05"
+        with pytest.raises(ArchiveError, match=told):
+            Archive.open(path, grace=timedelta(seconds=5))
+        with pytest.raises(ArchiveError, match=told):
+            open_one(path.parent, "Rebuild2x2", grace=timedelta(seconds=5))
 
 
 def test_the_layout_is_chosen_if_none_is_said(tmp_path):

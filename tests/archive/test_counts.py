@@ -131,13 +131,13 @@ def test_late_results_of_an_invalidated_key_are_invalid_for_good(tmp_path, name)
 
 
 @pytest.mark.parametrize("name", ["CountRebuild", "CountNoRebuild"])
-def test_at_a_steady_rate_nothing_that_has_gone_is_kept(tmp_path, name):
-    """Estimates are then right to a step, so the range R finds all."""
-    archive, seen = _open(tmp_path, f"{name}2x4"), {"a": 30, "b": 50}
-    rows = []
+@pytest.mark.parametrize("before", [0, 9000])
+def test_at_a_steady_rate_nothing_that_has_gone_is_kept(tmp_path, name, before):
+    """Estimates are then right to a step, so the range R finds all; whatever was seen before."""
+    archive, rows = _open(tmp_path, f"{name}2x4"), []
     for step in range(20):
         now = 100 + step * EVERY
-        seen = {"a": 30 + step * 4, "b": 50 + step * 6}
+        seen = {"a": before + 30 + step * 4, "b": before + 50 + step * 6}
         new = [
             {
                 "key": i,
@@ -153,11 +153,27 @@ def test_at_a_steady_rate_nothing_that_has_gone_is_kept(tmp_path, name):
         assert stored == len(_alive(rows, seen))
 
 
+@pytest.mark.parametrize("seen", [16, 9000])
+def test_the_first_estimates_are_of_a_window(tmp_path, seen):
+    """A row a unit: a result goes when the row of its parent does, however long the stream has run."""
+    schema = pa.schema([(n, pa.int64()) for n in ("key", "generated", "place")])
+    said = {"key": "key", "window": WINDOW, "every": EVERY, "layout": "CountRebuild2x8"}
+    archive = Archive.open(tmp_path / "c", schema, **said, counts={"w": ("place", WINDOW)})
+    rows = [{"key": i, "generated": 100, "place": seen - i} for i in range(WINDOW)]
+    archive.update(100, rows, counts={"w": seen})
+    found = archive.scan("key").column("expires").to_pylist()
+    assert found == [100 + WINDOW - i for i in range(WINDOW)]
+    assert all(some.rows for some in archive.sub_indices() if some.row == 1)
+
+
 @pytest.mark.parametrize(
     ("counts", "told"),
     [
         (None, "counts are needed for the windows a, b"),
         ({"a": 50}, "counts are needed for the windows a, b"),
+        (["a", "b"], "counts are needed for the windows a, b: how many rows each has seen"),
+        ("ab", "counts are needed for the windows a, b"),
+        (5, "counts are needed for the windows a, b"),
         ({"a": 50, "b": 60, "c": 1}, "counts are needed for the windows a, b"),
         ({"a": 39, "b": 60}, "window 'a' had seen 40 rows at the last update; 39 cannot be now"),
         ({"a": 50, "b": "60"}, "window 'b' had seen 60 rows .*; '60' cannot be now"),

@@ -24,7 +24,7 @@ import pytest
 from deltalake import DeltaTable
 
 from limen.archive import Archive, ArchiveError, Snapshot
-from limen.archive.table import BESIDE, SWEPT
+from limen.archive.table import BESIDE, DAY, SWEPT
 
 from .crash_driver import EVERY, STEPS, STREAM, Op, World, perform
 
@@ -222,10 +222,10 @@ def named(path: str, *versions: int) -> set[str]:
 
 
 def age_strays(archive: Archive) -> int:
-    """Make what no version has named two minutes older; nobody is writing now."""
+    """Make what no version has named a day older; nobody is writing now."""
     strays = on_disk(str(archive.path)) - named(str(archive.path), *range(archive.version + 1))
     for name in strays:
-        os.utime(archive.path / name, (time.time() - 120,) * 2)
+        os.utime(archive.path / name, (time.time() - DAY - 60,) * 2)
     return len(strays)
 
 

@@ -80,13 +80,41 @@ def test_deltalake(served):
 
 
 def test_polars(served):
-    """Its own reader; what is alive by its own comparison, and by SQL."""
+    """Its own reader; what is alive by its own SQL, and by its own comparisons."""
     archive, kind = served
-    frame = pl.scan_delta(str(archive.path)).collect()
-    assert len(frame) == sum(file.rows for file in archive.snapshot().files)
+    frame = pl.scan_delta(str(archive.path))
+    assert len(frame.collect()) == sum(file.rows for file in archive.snapshot().files)
     for snapshot in _windows(archive, kind):
-        found = _filtered(frame.to_arrow(), snapshot.where())
-        assert _as_scanned(found, kind) == bag(snapshot.scan())
+        sql = pl.SQLContext(results=frame)
+        found = sql.execute(f"SELECT * FROM results WHERE {snapshot.where()}").collect()
+        assert _as_scanned(found.to_arrow(), kind) == bag(snapshot.scan())
+    alive = pl.col("expires") > archive.time
+    for numbers, until in (([3, 1], kind.time(START + 2)), ([4], archive.time)):
+        listed = pl.Series([kind.keys[n] for n in numbers], dtype=frame.collect_schema()["key"])
+        alive &= ~(pl.col("key").is_in(listed.implode()) & (pl.col("generated") <= until))
+    assert _as_scanned(frame.filter(alive).collect().to_arrow(), kind) == bag(archive.scan())
+
+
+def test_counted_windows(tmp_path):
+    """A result counts until one of its parents has left. Windows move so quickly that it lies there."""
+    schema = pa.schema([(n, pa.int64()) for n in ("key", "generated", "place_a", "place_b")])
+    counts = {"a": ("place_a", 30), "b": ("place_b", 50)}
+    said = {"key": "key", "window": 16, "every": 2, "layout": "CountNoRebuild1x8"}
+    archive = Archive.open(tmp_path / "counted", schema, **said, counts=counts)
+    rows = [
+        dict(zip(schema.names, (i, 0, 1 + i % 40, 60 - i % 50), strict=True)) for i in range(90)
+    ]
+    archive.update(0, rows, counts={"a": 40, "b": 60})
+    just_gone = 0
+    for step, (a, b) in enumerate([(60, 60), (61, 60), (61, 85), (62, 86)], 1):
+        archive.update(step * 2, counts={"a": a, "b": b})
+        alive = [r["key"] for r in rows if r["place_a"] > a - 30 and r["place_b"] > b - 50]
+        table = DeltaTable(str(archive.path)).to_pyarrow_table()
+        just_gone += table["place_a"].to_pylist().count(a - 30)
+        just_gone += table["place_b"].to_pylist().count(b - 50)
+        found = _filtered(table, archive.where()).column("key").to_pylist()
+        assert sorted(found) == archive.scan("key").column("key").to_pylist() == alive
+    assert just_gone
 
 
 def test_an_older_version(served):

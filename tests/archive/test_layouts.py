@@ -364,6 +364,20 @@ def test_section_5_8(asked, text, words):
         layout.check(36, counted)
 
 
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ((2e9, 10), "NoRebuild4x4"),  # both at the limit: a small window, few queries
+        ((2.001e9, 10), "NoRebuild3x3"),
+        ((2e9, 10.5), "Rebuild2x2"),
+        ((2.001e9, 10.5), "NoRebuild2x2"),
+    ],
+)
+def test_where_small_ends_and_many_begins(asked, text):
+    """Between the paper's windows of 0.5 and 5 GB, and its 2 and more than 10 queries."""
+    assert str(choose(*asked).layout) == text
+
+
 def test_section_5_8_with_more_said():
     layout, why = choose(5e8, 2, space=True)
     assert str(layout) == "LazyNoRebuild4x4" and "expired results may lie" in why

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from limen.archive import Archive, ArchiveError, ConflictError
+from limen.archive import Archive, ArchiveError, ConflictError, table
 from limen.archive.table import Table
 from limen.delta import log
 
-from .by_hand import EVERY, INTEGERS, ByHand, bag
+from .by_hand import EVERY, INTEGERS, ByHand, Row, bag
 from .test_archive import START, open_one, some_rows
 
 STEPS = 8
@@ -282,6 +282,75 @@ def _aged(archive: Archive, seconds: float) -> None:
             os.utime(path, (time.time() - seconds,) * 2)
 
 
+@pytest.mark.parametrize("place", ["to_disk", "commit"])
+@pytest.mark.parametrize("does", ["update", "migrate", "invalidate", "take_in"])
+def test_a_vacuum_spares_a_commit_in_the_making(tmp_path, monkeypatch, does, place):
+    """Though it has taken hours: what no commit has named is kept for a day."""
+    archive = open_one(tmp_path, "NoRebuild2x2", grace=timedelta(0))
+    for step in range(3):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+    rows = INTEGERS.table([Row(2, START + 5, START + 5)])
+    change = {
+        "update": lambda: archive.update(START + 3 * EVERY, INTEGERS.table(some_rows(3))),
+        "migrate": lambda: archive.migrate("Rebuild3x3"),
+        "invalidate": lambda: archive.invalidate([INTEGERS.keys[1]]),
+        "take_in": lambda: archive.take_in("s", 0, rows),
+    }[does]
+    other, vacuumed = Archive.open(archive.path), []
+    really = getattr(table, place)
+
+    def slow(*args, **more):
+        monkeypatch.undo()
+        _aged(archive, 20 * 3600)
+        vacuumed.append(other.vacuum(timedelta(0)))
+        return really(*args, **more)
+
+    monkeypatch.setattr(table, place, slow)
+    change()
+    assert vacuumed and archive.version == 4
+    again = Archive.open(archive.path)
+    assert again.version == 4 and bag(again.scan()) == bag(archive.scan())
+    again.update(START + 4 * EVERY, late=True, catch_up=True)
+    assert again.done("s") == (0 if does == "take_in" else None)
+
+
+def test_what_a_commit_has_removed_goes_at_once_if_it_is_said(tmp_path):
+    """And what none has named only after a day."""
+    archive = open_one(tmp_path, "Rebuild2x2")
+    for step in range(3):
+        archive.update(START + step * EVERY, INTEGERS.table(some_rows(step)))
+        archive.invalidate([INTEGERS.keys[step]])
+    newest = archive.snapshot()
+    left = archive.path / "generation_partition=0" / "expiration_partition=0" / "left.parquet"
+    left.write_bytes(b"?")
+    assert archive.vacuum(timedelta(0)) > 3
+    data = {str(path.relative_to(archive.path)) for path in archive.path.glob("gen*/*/*")}
+    assert data == {str(left.relative_to(archive.path)), *(file.path for file in newest.files)}
+    beside = {path.name for path in (archive.path / "_limen").glob("*.parquet")}
+    assert beside == {newest.state.invalid}
+    for hours, there in ((23, True), (25, False)):
+        os.utime(left, (time.time() - hours * 3600,) * 2)
+        archive.vacuum(timedelta(0))
+        assert left.exists() == there
+
+
+def test_updates_sweep_files_beside_the_table_too(tmp_path):
+    """Lists of invalid keys and waiting results that later commits have replaced."""
+    archive = open_one(tmp_path, "Rebuild2x2")
+    archive.update(START, INTEGERS.table(some_rows(0)))
+    for batch in range(3):
+        archive.take_in("s", batch, INTEGERS.table([Row(2, START + 1, START + 1, batch)]))
+        archive.invalidate([INTEGERS.keys[batch]])
+    old = {path.name for path in (archive.path / "_limen").glob("*.parquet")}
+    archive.update(START + EVERY)
+    kept = {archive.snapshot().state.invalid}
+    assert not archive.snapshot().state.pending and len(old - kept) == 5
+    _aged(archive, 7200)
+    archive.update(START + 2 * EVERY)
+    here = {path.name for path in (archive.path / "_limen").glob("*.parquet")}
+    assert not here & (old - kept) and kept <= here  # the grace of the last is not over
+
+
 def _waiting(tmp_path) -> Archive:
     """With a result that waits and a key that was invalidated; then another program has its say."""
     archive = open_one(tmp_path, "NoRebuild2x2")
@@ -467,9 +536,9 @@ def test_what_crashes_and_tasks_leave(tmp_path):
     left, incoming = beside / "quarantine" / ".killed", beside / "incoming-0-x.parquet"
     for path in (left, incoming):
         path.write_bytes(b"?")
-    _aged(archive, 7200)
+    _aged(archive, 23 * 3600)
     archive.vacuum()
-    assert not left.exists() and incoming.exists() and len(archive.quarantine()) == 1
+    assert left.exists() and incoming.exists() and len(archive.quarantine()) == 1
     _aged(archive, 25 * 3600)
     archive.vacuum()
-    assert not incoming.exists() and len(archive.quarantine()) == 1
+    assert not left.exists() and not incoming.exists() and len(archive.quarantine()) == 1

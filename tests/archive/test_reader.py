@@ -6,12 +6,13 @@ import subprocess
 import sys
 import threading
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from limen.archive import Archive, ArchiveError, files, reader
 
-from .by_hand import EVERY, INTEGERS, KINDS, ByHand, bag
+from .by_hand import EVERY, INTEGERS, KINDS, LEFT, RIGHT, ByHand, bag
 from .test_archive import START, open_one, some_rows
 
 
@@ -194,6 +195,49 @@ def test_files_are_named_by_key_and_times(archive):
     assert Archive.open(archive.path).snapshot().named(between=(0, 1)) == [
         f for f in alive if len(f.groups_of(0, 1))
     ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "left", "right"),
+    [  # one after the other; what is left of each window
+        ([10, 7], LEFT - 9, RIGHT - 9),
+        ([{"left": 9}, {"right": 6}], 9, 6),
+        ([{"left": 9}, {"left": 5}], 5, RIGHT),
+        ([10, {"right": 6}], LEFT - 6, 6),
+        ([{"right": 6}, 10], LEFT - 6, 6),
+        ([10, {"left": LEFT - 6}, {"right": RIGHT - 6}, 10], LEFT - 6, RIGHT - 6),
+    ],
+)
+def test_windows_get_shorter_and_shorter(archive, asked, left, right):
+    expected = ByHand()
+    for step in range(4):
+        expected.update(START + step * EVERY, some_rows(step))
+    snapshot = archive.snapshot()
+    for size in asked:
+        snapshot = snapshot.window(size)
+    alive = expected.unequal(left, right)
+    INTEGERS.same(snapshot.scan(), alive)
+    with duckdb.connect() as connection:
+        connection.register("results", archive.scan())
+        found = connection.sql(f"SELECT serial FROM results WHERE {snapshot.where()}").fetchall()
+    assert sorted(serial for (serial,) in found) == sorted(row.serial for row in alive)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        (8, 16, "window=16: the snapshot's is 8"),
+        (8, 9, "window=9: the snapshot's is 8"),
+        (8, {"left": 9}, "window 'left': 9 is more than its size in the snapshot"),
+        (8, {"right": 13}, "window 'right': 13 is more than its size in the snapshot"),
+        ({"left": 4}, {"left": 5}, "window 'left': 5 is more than its size in the snapshot"),
+        ({"left": 4}, {"right": 21}, "window 'right': 21 is more than its size in the archive"),
+        ({"left": 4}, 17, "window=17: the archive's is 16"),
+    ],
+)
+def test_windows_do_not_get_longer(archive, first, then, told):
+    with pytest.raises(ArchiveError, match=told):
+        archive.window(first).window(then)
 
 
 def test_a_forked_process_is_told_why_it_cannot_read(archive):

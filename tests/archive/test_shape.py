@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -73,13 +76,34 @@ def _with(**columns):
         (_with(key=[None, 1]), "row 0: column 'key' is null"),
         (_with(generated=[17, None]), "row 1: column 'generated' is null"),
         (_with(expires=[None, None]), "row 0: column 'expires' is null"),
-        (_with(key=["1", "2"]), "column 'key' is string in the results and int64"),
-        (_with(key=[1.0, 2.0]), "column 'key' is double in the results and int64"),
-        (_with(generated=[17.0, 18.0]), "column 'generated' is double"),
-        (_with(key=[True, False]), "column 'key' is bool"),
-        (_with(x=["a", "b"]), "column 'x' is string in the results and double"),
+        (
+            _with(key=["1", "2"]),
+            "row 0: '1' does not fit column 'key', which is int64 in the archive",
+        ),
+        (_with(key=[1, 2.0]), "row 1: 2.0 does not fit column 'key', which is int64"),
+        (_with(generated=[17.0, 18.0]), "17.0 does not fit column 'generated'"),
+        (_with(key=[True, False]), "row 0: True does not fit column 'key'"),
+        (_with(key=[1, 2**63]), "row 1: 9223372036854775808 does not fit column 'key'"),
+        (_with(x=["a", "b"]), "row 0: 'a' does not fit column 'x', which is double"),
+        (_with(x=[0.5, 2**53 + 1]), "row 1: 9007199254740993 does not fit column 'x'"),
+        (_with(x=[10**400, 1]), "row 0: 1000.*0000 does not fit column 'x'"),
+        (_with(key=pa.array(["1", "2"])), "column 'key' is string in the results and int64"),
+        (_with(key=np.array([1.0, 2.0])), "column 'key' is double in the results and int64"),
+        (_with(x=np.array([2**53, 1])), "column 'x' is int64 in the results and double"),
         (_with(key=pa.array([2**64 - 1, 1], pa.uint64())), "column 'key' is uint64"),
-        (_with(generated=[datetime(2026, 1, 1)] * 2), "column 'generated' is timestamp"),
+        (_with(generated=[datetime(2026, 1, 1)] * 2), "datetime.*does not fit column 'generated'"),
+        (
+            [*pa.table(GOOD).to_pylist()[:1], {"key": 1}],
+            "result row 1 has no column generated, exp",
+        ),
+        (
+            [{**pa.table(GOOD).to_pylist()[0], "y": 1}],
+            "result row 0 has a column y that it does not",
+        ),
+        (
+            [{1: 2}],
+            "no column key, generated, expires, x and a column 1 that it does not know; it has",
+        ),
         ({k: v for k, v in GOOD.items() if k != "x"}, "no column x; it has key, generated"),
         (_with(y=[1, 2]), "a column y that it does not know"),
         ({"key": [1]}, "no column generated, expires, x"),
@@ -128,6 +152,155 @@ def test_counts_are_not_for_windows_of_time(archive):
         archive.update(18, GOOD, counts={"w": 1})
 
 
+@pytest.mark.parametrize("results", [[], {}, {k: [] for k in GOOD}, pa.table(GOOD).slice(2)])
+def test_a_period_may_bring_nothing(archive, results):
+    assert archive.update(18, results).inserted == 0
+    assert archive.take_in("s", 0, results) and not len(archive.quarantine())
+
+
+DAY = date(2026, 1, 1)
+DEEP = pa.struct([("a", pa.int8()), ("b", pa.list_(pa.decimal128(10, 2)))])
+PLAIN = [  # a type, what it takes, and what of this is stored
+    (pa.int32(), [5, None, np.int64(-7)], None),
+    (pa.int8(), range(-128, 128), None),
+    (pa.float32(), [5, 0.5, None, float("inf"), np.float64(2.5)], None),
+    (pa.float64(), [5, 2**53, np.float32(0.5)], None),
+    (pa.decimal128(10, 2), [5, Decimal("0.25"), Decimal("99999999.99")], None),
+    (pa.string(), ["", "é"], None),
+    (pa.binary(), [b"", b"\xff", bytearray(b"x")], None),
+    (pa.bool_(), [True, np.False_], None),
+    (pa.date32(), [DAY], None),
+    (pa.timestamp("us"), [datetime(2026, 1, 1, 5)], None),
+    (pa.timestamp("us", "UTC"), [datetime(2026, 1, 1, 5, tzinfo=UTC)], None),
+    (pa.list_(pa.int32()), [[5, None], [], (6,), np.array([7])], [[5, None], [], [6], [7]]),
+    (pa.struct([("a", pa.int8())]), [{"a": 5}, {}], [{"a": 5}, {"a": None}]),
+    (DEEP, [{"a": 1, "b": [2, Decimal("0.5")]}], None),
+    (
+        pa.map_(pa.string(), pa.int16()),
+        [{"a": 5}, [("b", None)], {}],
+        [[("a", 5)], [("b", None)], []],
+    ),
+]
+
+
+def _with_column(folder: Path, kind: pa.DataType) -> Archive:
+    return Archive.open(folder / "new", SCHEMA.append(pa.field("y", kind)), **SAID)
+
+
+def _rows(values) -> dict:
+    n = len(values)
+    return {"key": range(n), "generated": [18] * n, "expires": [20] * n, "x": [1] * n, "y": values}
+
+
+@pytest.mark.parametrize(("kind", "values", "stored"), PLAIN, ids=lambda x: str(x)[:30])
+@pytest.mark.parametrize("by", ["columns", "rows"])
+def test_plain_values_of_any_type(tmp_path, kind, values, stored, by):
+    archive, results = _with_column(tmp_path, kind), _rows(values)
+    if by == "rows":
+        results = [
+            dict(zip(results, row, strict=True)) for row in zip(*results.values(), strict=True)
+        ]
+    archive.update(18, results)
+    assert archive.scan("key").column("y").to_pylist() == (stored or list(values))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.int8(), 300),
+        (pa.int32(), 5.0),
+        (pa.int32(), True),
+        (pa.float64(), True),
+        (pa.float64(), Decimal(1)),
+        (pa.float32(), 2**24 + 1),
+        (pa.float32(), 1e300),
+        (pa.decimal128(10, 2), Decimal("0.001")),
+        (pa.decimal128(10, 2), 10**8),
+        (pa.decimal128(10, 2), 0.5),
+        (pa.string(), b"a"),
+        (pa.string(), "\ud800"),
+        (pa.string(), 5),
+        (pa.binary(), "a"),
+        (pa.bool_(), 1),
+        (pa.date32(), datetime(2026, 1, 1, 5)),
+        (pa.timestamp("us"), DAY),
+        (pa.timestamp("us"), datetime(2026, 1, 1, tzinfo=UTC)),
+        (pa.timestamp("us", "UTC"), datetime(2026, 1, 1)),
+        (pa.timestamp("us", "UTC"), pd.Timestamp(1, unit="ns", tz="UTC")),
+        (pa.list_(pa.int8()), [1.5]),
+        (pa.list_(pa.int8()), [300]),
+        (pa.list_(pa.int8()), 5),
+        (pa.list_(pa.string()), "abc"),
+        (pa.struct([("a", pa.int8())]), {"a": 1, "b": 2}),
+        (pa.struct([("a", pa.int8())]), {"a": 1.5}),
+        (pa.struct([("a", pa.int8())]), 5),
+        (pa.map_(pa.string(), pa.int8()), {5: 5}),
+        (pa.map_(pa.string(), pa.int8()), {"a": 1.5}),
+        (pa.map_(pa.string(), pa.int8()), [(None, 5)]),
+        (pa.map_(pa.string(), pa.int8()), ["ab"]),
+    ],
+    ids=lambda x: str(x)[:30],
+)
+def test_plain_values_that_would_be_others(tmp_path, kind, value):
+    archive = _with_column(tmp_path, kind)
+    told = r"result row 1: .* does not fit column 'y', which is .* in the archive"
+    with pytest.raises(ArchiveError, match=told):
+        archive.update(18, _rows([None, value]))
+    assert archive.version == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "value"),
+    [
+        (pa.decimal128(10, 2), pa.decimal128(5, 2), Decimal("1.25")),
+        (pa.decimal128(10, 4), pa.decimal128(5, 2), Decimal("1.25")),
+        (pa.int64(), pa.uint32(), 2**32 - 1),
+        (pa.int16(), pa.uint8(), 255),
+        (pa.float64(), pa.int32(), 5),
+        (pa.list_(pa.int32()), pa.large_list(pa.int8()), [5, None]),
+        (pa.list_(pa.string()), pa.list_(pa.dictionary(pa.int8(), pa.string())), ["a"]),
+        (
+            DEEP,
+            pa.struct([("a", pa.int8()), ("b", pa.list_(pa.decimal128(4, 1)))]),
+            {"a": 1, "b": []},
+        ),
+        (pa.map_(pa.string(), pa.int64()), pa.map_(pa.string(), pa.int8()), [("a", 1)]),
+        (pa.list_(pa.int32()), pa.list_(pa.null()), [None]),
+    ],
+    ids=str,
+)
+def test_what_comes_widens_without_loss(tmp_path, kind, given, value):
+    archive = _with_column(tmp_path, kind)
+    if isinstance(given, pa.ListType) and pa.types.is_dictionary(given.value_type):
+        column = pa.ListArray.from_arrays([0, 1, 2], pa.array(value * 2).dictionary_encode())
+    else:
+        column = pa.array([value] * 2, given)
+    archive.update(18, _rows([0, 0]) | {"y": column})
+    assert archive.scan().column("y").to_pylist() == [value] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (pa.decimal128(10, 2), pa.decimal128(10, 3)),
+        (pa.decimal128(10, 4), pa.decimal128(10, 2)),
+        (pa.float32(), pa.float64()),
+        (pa.float64(), pa.int64()),
+        (pa.list_(pa.int8()), pa.list_(pa.int16())),
+        (pa.struct([("a", pa.int8())]), pa.struct([("b", pa.int8())])),
+        (pa.list_(pa.int8()), pa.int8()),
+        (pa.map_(pa.string(), pa.int8()), pa.map_(pa.string(), pa.int64())),
+    ],
+    ids=str,
+)
+def test_nothing_is_narrowed(tmp_path, kind, given):
+    archive = _with_column(tmp_path, kind)
+    with pytest.raises(
+        ArchiveError, match=r"column 'y' is .* in the results and .* in the archive"
+    ):
+        archive.update(18, _rows([0, 0]) | {"y": pa.nulls(2, given)})
+
+
 @pytest.mark.parametrize(
     "results",
     [
@@ -169,6 +342,77 @@ def test_keys_that_the_type_cannot_hold_are_in_nobodys_way(archive):
     archive.update(18, _with(key=[-5, 7]))
     assert len(archive.probe(between=(0, 2**70))) == 2
     assert len(archive.probe(between=(-(2**70), 0))) == 1
+
+
+INF, LAST_64, LAST_32 = float("inf"), sys.float_info.max, float(np.finfo(np.float32).max)
+BETWEEN = [  # a key that no float of this type is, and those around it
+    ("whole", pa.float64(), 2**53 + 1, 2.0**53, 2.0**53 + 2),
+    ("below zero", pa.float64(), -(2**53) - 1, -(2.0**53) - 2, -(2.0**53)),
+    ("huge", pa.float64(), 10**400, LAST_64, INF),
+    ("huge below zero", pa.float64(), -(10**400), -INF, -LAST_64),
+    ("whole, 32", pa.float32(), 2**24 + 1, 2.0**24, 2.0**24 + 2),
+    ("huge, 32", pa.float32(), 1e300, LAST_32, INF),
+    ("huge below zero, 32", pa.float32(), -(10**400), -INF, -LAST_32),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "below", "above"), [b[1:] for b in BETWEEN], ids=[b[0] for b in BETWEEN]
+)
+def test_keys_between_two_floats(tmp_path, kind, key, below, above):
+    """Not rounded to one of them, nor is a bound."""
+    _finds_only_what_lies_there(tmp_path, kind, key, below, above)
+
+
+def test_keys_between_two_microseconds(tmp_path):
+    kind, at = pa.timestamp("us", "UTC"), datetime(1969, 12, 31, 23, 59, 59, 999_998, UTC)
+    between = pd.Timestamp(at) + pd.Timedelta(1, "ns")
+    _finds_only_what_lies_there(tmp_path, kind, between, at, at + timedelta(microseconds=1))
+
+
+def _finds_only_what_lies_there(folder, kind, key, below, above):
+    schema = pa.schema([("key", kind), ("generated", pa.int64()), ("expires", pa.int64())])
+    archive = Archive.open(folder / "a", schema, **SAID)
+    archive.update(16, {"key": [below, above], "generated": [16] * 2, "expires": [30] * 2})
+    snapshot = archive.snapshot()
+    for asked, expected in (
+        ({"key": key}, []),
+        ({"key": below}, [below]),
+        ({"between": (key, key)}, []),
+        ({"between": (key, above)}, [above]),
+        ({"between": (below, key)}, [below]),
+        ({"between": (below, above)}, [below, above]),
+    ):
+        assert snapshot.probe(**asked).column("key").to_pylist() == expected
+        with duckdb.connect() as connection:
+            connection.sql("SET TimeZone = 'UTC'")
+            connection.register("results", snapshot.scan())
+            where = snapshot.where(**asked)
+            found = connection.sql(f"SELECT key FROM results WHERE {where} ORDER BY key").fetchall()
+        assert [row[0] for row in found] == expected, where
+        assert len(snapshot.named(**asked)) >= bool(expected)
+    assert snapshot.named(key) == []
+    with pytest.raises(
+        ArchiveError, match=r"cannot be invalidated: 'key' is .* which cannot hold it"
+    ):
+        archive.invalidate([below, key])
+    assert len(archive.scan()) == 2
+
+
+def test_keys_that_an_integer_cannot_hold_are_told_in_sql_that_can(archive):
+    told = archive.snapshot().where(between=(-(10**50), 10**50))
+    assert f'"key" >= {-(2**63)} AND "key" <= {2**63 - 1}' in told
+    assert archive.snapshot().where(10**50).startswith("false")
+    assert not archive.snapshot().named(10**50)
+
+
+def test_a_range_that_ends_before_it_begins_has_no_keys(tmp_path):
+    archive = Archive.open(tmp_path / "new", SCHEMA, **SAID)
+    archive.update(
+        18, {"key": range(9), "generated": [18] * 9, "expires": [20] * 9, "x": [None] * 9}
+    )
+    assert not len(archive.probe(between=(5, 2))) and not archive.snapshot().named(between=(5, 2))
+    assert "false" in archive.snapshot().where(between=(5, 2))
 
 
 def test_a_probe_asks_for_one_thing(archive):
@@ -270,6 +514,7 @@ def _bare(folder: Path, kind: pa.DataType) -> Archive:
 
 
 INTEGER, TIME = pa.int64(), pa.timestamp("us", "UTC")
+NANOSECOND = pd.Timedelta(1, "ns")
 YEAR_10000 = (
     datetime.max.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
 ) // MICROSECOND + 1
@@ -306,6 +551,21 @@ def test_a_stream_s_times_out_of_range_are_set_aside(tmp_path, kind, at, first):
     archive.take_in("s", 4, _timed(9, 0, kind))
     archive.where()
     assert len(archive.scan()) == 1  # if there was one, this one waits for the next update
+
+
+def test_times_finer_than_they_are_kept(tmp_path):
+    archive, now = _bare(tmp_path, TIME), pd.Timestamp("2026-01-01", tz="UTC")
+    archive.update(now)
+    told = "times are whole microseconds here"
+    for call in (
+        lambda: archive.update(now + 2 * MINUTE + NANOSECOND),
+        lambda: archive.snapshot().named(generated=(now + NANOSECOND, None)),
+        lambda: archive.window(8 * MINUTE + NANOSECOND),
+        lambda: archive.invalidate([1], now - NANOSECOND),
+    ):
+        with pytest.raises(ArchiveError, match=told):
+            call()
+    assert archive.update(now + pd.Timedelta(2, "min")).version == 2
 
 
 @pytest.mark.parametrize(("kind", "at"), OUT_OF_RANGE, ids=str)
@@ -444,7 +704,7 @@ def test_windows_that_cannot_be(archive):
             ):
                 archive.probe(between=between)
         with pytest.raises(ArchiveError, match="the results cannot be read as a table"):
-            archive.update(18, {"key": [2**63 + 1, -1], "generated": [18, 18], "expires": [19, 19]})
+            archive.update(18, {"unknown": [2**63 + 1, -1]})
         with pytest.raises(ArchiveError, match="stream=5: the name of a stream is needed"):
             archive.take_in(5, 0, [])
         with pytest.raises(ArchiveError, match="batch=-1: batches are counted from 0"):
@@ -469,6 +729,11 @@ def test_windows_that_cannot_be(archive):
         ({"window": -16}, "window=-16 is not a length of time"),
         ({"window": 16.0}, "window=16.0: an integer is needed"),
         ({"window": timedelta(16)}, "an integer is needed"),
+        (
+            {"window": 10**6 + 1, "every": 1},
+            "window=1000001 has 1,000,001 updates every=1, and may have 1,000,000: update less often",
+        ),
+        ({"window": 2**40, "every": 1}, "has 1,099,511,627,776 updates every=1"),
         ({"every": 0}, "every=0 is not a length of time"),
         ({"every": 2**62}, "every=4611686018427387904 is not a length of time"),
         ({"layout": "B-tree"}, "there is no layout 'B-tree'"),
@@ -481,7 +746,6 @@ def test_windows_that_cannot_be(archive):
         ({"counts": {"a": ("key", 9)}}, "'expires' is estimated by the archive"),
         ({"key": ["key"]}, r"key=\['key'\]: the name of a column is needed"),
         ({"grace": 10}, "grace=10: a timedelta is needed"),
-        ({"grace": None}, "grace=None: a timedelta is needed"),
         ({"stamps": ["a"]}, "stamps are given as a dict of windows"),
         ({"stamps": {"a": 5}}, "stamps are given as a dict of windows"),
         ({"stamps": {"a": ("generated",)}}, "stamps are given as a dict of windows"),

@@ -7,10 +7,10 @@ import weakref
 import pyarrow as pa
 import pytest
 
-from limen.archive import LAYOUTS, Archive, ArchiveError, files, writer
+from limen.archive import LAYOUTS, Archive, ArchiveError, files, layouts, writer
 from limen.testing.joined import Joined
 
-from .by_hand import EVERY, INTEGERS, STEPS
+from .by_hand import EVERY, INTEGERS, STEPS, WINDOW, Appendix, Row
 from .test_archive import START, one_of, open_one, some_rows
 
 
@@ -79,6 +79,56 @@ def test_few_files_make_a_sub_index(tmp_path, name):
         assert most <= (1 if archive.layout.recluster else writer.MOST_FILES)
     on_disk = {str(p.relative_to(archive.path)) for p in archive.path.rglob("gen*/**/*.parquet")}
     assert {file.path for file in archive.snapshot().files} <= on_disk
+
+
+def test_the_smallest_file_takes_in_what_is_new(tmp_path):
+    """Of three; none of them is larger than need be written again."""
+    archive = open_one(tmp_path, "NoRebuild1x1")
+    expected = [[40], [10, 40], [3, 10, 40], [8, 10, 40], [10, 10, 40]]
+    for step, (many, sizes) in enumerate(zip([40, 10, 3, 5, 2], expected, strict=True)):
+        now = START + step * EVERY
+        archive.update(now, INTEGERS.table([Row(i % 6, now, now, i) for i in range(many)]))
+        assert sorted(file.rows for file in archive.snapshot().files) == sizes
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_what_is_invalid_is_deleted_at_the_next_look(tmp_path, name):
+    """Section 3.5: though it has not expired, and nothing else of its file has."""
+    archive, bad = open_one(tmp_path, one_of(name, (2, 2))), INTEGERS.keys[1]
+    rows = [Row(i % 3, START - i % 10, START - i % 6, i) for i in range(60)]
+    archive.update(START, INTEGERS.table(rows))  # the first of them expires in 7 minutes
+    archive.invalidate([bad])
+    gone = 0
+    for step in (1, 2):
+        before = archive.snapshot().state
+        plan = layouts.update(archive.layout, STEPS, before.stretches, step, step)
+        gone += archive.update(START + step * EVERY).deleted
+        for cell in plan.examined:
+            here = [file for file in archive.snapshot().files if file.cell == cell]
+            assert all(bad not in _keys(archive, file) for file in here)
+    left = sum(_keys(archive, file).count(bad) for file in archive.snapshot().files)
+    assert gone == 20 - left > 0 and len(archive.scan()) == 40
+
+
+def _keys(archive: Archive, file: files.DataFile) -> list[int]:
+    return files.read(archive.path, file).column("key").to_pylist()
+
+
+@pytest.mark.parametrize("name", [n for n, c in LAYOUTS.items() if c.generation != layouts.LAZY])
+def test_counted_windows_are_looked_at_a_step_around(tmp_path, name):
+    """The range R: the column of an update, that of the one before and that of the one after."""
+    layout, choices = one_of(name, (2, STEPS)), LAYOUTS[name]
+    schema = pa.schema([(n, pa.int64()) for n in ("key", "generated", "place")])
+    said = {"key": "key", "window": WINDOW, "every": EVERY, "layout": layout}
+    archive = Archive.open(tmp_path / "c", schema, **said, counts={"w": ("place", 30)})
+    sides = layout.rows, layout.columns
+    how = {"generation": choices.generation, "expiration": choices.expiration}
+    paper = Appendix(*sides, STEPS, **how)
+    archive.update(0, counts={"w": 30})
+    for step in range(1, 2 * STEPS):
+        expired, inserted = paper.update(step, around=1)
+        done = archive.update(step * EVERY, counts={"w": 30 + step})
+        assert done.touched == len(expired | inserted)
 
 
 def test_a_receipt_counts_bytes(tmp_path):

@@ -113,9 +113,14 @@ def test_info_tells_what_it_is(run, joined):
     assert "invalidated" not in said and "waiting" not in said and "stream" not in said
 
 
+def cells_of(result):
+    """What is drawn in the grid, line by line and column by column."""
+    drawn = [row for row in result.stdout.splitlines() if "│" in row]
+    return [[cell.strip() for cell in row.split("│")[1:-1]] for row in drawn[1:]]
+
+
 def test_the_grid_has_the_sizes_of_all(run, joined):
-    drawn = [row for row in run("archive", "info", "joined").stdout.splitlines() if "│" in row]
-    cells = [[cell.strip() for cell in row.split("│")[1:-1]] for row in drawn[1:]]
+    cells = cells_of(run("archive", "info", "joined"))
     rows = [int(cell) for line in cells for cell in line[1:] if cell.isdigit()]
     assert rows == [sub.rows for sub in joined.sub_indices()]
     # update 5 is of row 4 mod 3 and of column 4 mod 2
@@ -150,6 +155,20 @@ def test_numbers_add_up_and_the_next_update_does_as_marked(run, tmp_path, name):
     assert archive.update(50, small.update(5), counts=counts).touched == len(touched)
     if not counted:
         assert len(touched) == archive.layout.touched
+
+
+def test_the_grid_tells_what_is_alive_and_what_has_gone(run, tmp_path):
+    archive = make(tmp_path / "lazy", "LazyNoRebuild3x2", updates=4)
+    archive.invalidate(range(20))
+    row = {"key": [1], "generated": [50], "expires": [70], "body": [b"x"]}
+    archive.update(50, pa.table(row, schema=archive.shape.schema))
+    archive.invalidate([2])
+    tiles = facts(run, "lazy")["sub_indices"]
+    cells = [cell for line in cells_of(run("archive", "info", "lazy")) for cell in line[1:]]
+    gone = [tile["rows"] - tile["alive"] for tile in tiles]
+    assert [int(cell) for cell in cells if cell.isdigit()] == [tile["alive"] for tile in tiles]
+    assert [cell for cell in cells if "gone" in cell] == [f"{n:,} gone" for n in gone if n]
+    assert any(not tile["alive"] for tile in tiles if tile["rows"])
 
 
 def _live(archive):
@@ -218,7 +237,7 @@ def test_large_grids_are_drawn_in_shades(run, tmp_path):
     wide = Joined(rows=300, steps=36, every=10, keys=20, row_bytes=60)
     make(tmp_path / "a", "Rebuild12x36", wide, updates=1)
     drawn = run("archive", "info", "a").stdout
-    assert "the darker the larger" in drawn and "columns" in drawn
+    assert "each with its results alive: the darker the more" in drawn and " alive, " in drawn
     narrow = CliRunner().invoke(app, ["archive", "info", "a"], env={"COLUMNS": "80"}).stdout
     assert "columns 16 to 31" in narrow
     assert max(map(len, narrow.split("\n\n")[1].splitlines()[:-1])) <= 80
@@ -303,6 +322,27 @@ def test_scans_go_to_files_in_parts(run, joined, tmp_path, monkeypatch, slices):
     for found, wanted in ((written, expected), ([*map(json.loads, texts)], plain), (cells, plain)):
         assert [r["key"] for r in found] == [r["key"] for r in wanted]
         assert sorted(found, key=lambda r: (r["key"], r["expires"], r["body"])) == wanted
+
+
+LISTS = [[1, None], None, [], [None], [2, 3, 4]]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string()], ids=str)
+def test_lists_go_to_csv_with_their_nulls(run, tmp_path, monkeypatch, kind):
+    lists = [
+        rows and [n if n is None else pa.scalar(n).cast(kind).as_py() for n in rows]
+        for rows in LISTS
+    ]
+    times = [("key", pa.int64()), ("generated", pa.int64()), ("expires", pa.int64())]
+    schema = pa.schema([*times, ("y", pa.list_(kind))])
+    archive = Archive.open(tmp_path / "a", schema, key="key", window=10, every=5)
+    n = len(lists)
+    archive.update(0, {"key": range(n), "generated": [0] * n, "expires": [9] * n, "y": lists})
+    assert run("archive", "scan", "a", "--columns", "key,y", "-o", "a.csv").exit_code == 0
+    written = (tmp_path / "a.csv").read_text().splitlines()[1:]
+    assert written == ['0,"1;"', "1,", '2,""', '3,""', '4,"2;3;4"']
+    assert run("archive", "scan", "a", "--limit", 1, "-o", "one.csv").exit_code == 0
+    assert (tmp_path / "one.csv").read_text().splitlines()[1:] == ['0,0,9,"1;"']
 
 
 def test_files_are_written_when_there_is_nothing_and_kept_when_there(run, joined, tmp_path):

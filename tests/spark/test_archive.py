@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 import limen
 from limen.archive import Archive, ArchiveError
@@ -309,6 +310,117 @@ def test_texts_that_spark_reads_otherwise(spark, tmp_path):
     assert read() == sorted(keys[4:]) == sorted(archive.scan().column("key").to_pylist())
 
 
+def test_spark_reads_the_table_alone(spark, tmp_path):
+    """Without `read_archive`: the files of the Delta table, and the condition in its SQL."""
+    rows = results(10, 300, 40)
+    kinds = [("item", pa.int64()), ("made", pa.timestamp("us", "UTC"))]
+    kinds += [("ends", pa.timestamp("us", "UTC")), ("note", pa.string())]
+    archive = Archive.open(tmp_path / "a", pa.schema(kinds), **OPENED, layout="LazyNoRebuild3x2")
+    for minute in range(0, 40, 2):
+        now, before = BEGIN + minute * MINUTE, BEGIN + (minute - 2) * MINUTE
+        fresh = [r for r in rows if before < r["made"] <= now]
+        archive.update(now, pa.Table.from_pylist(fresh, pa.schema(kinds)))
+    archive.invalidate([3, 4])
+    frame = spark.read.parquet(*DeltaTable(str(archive.path)).file_uris())
+    for snapshot in (archive.snapshot(), archive.window(7 * MINUTE)):
+        found = rows_of(frame.where(snapshot.where(quote="`")))
+        assert found == Counter(tuple(r.values()) for r in snapshot.scan().to_pylist())
+        assert 0 < found.total() < frame.count()
+
+
+def test_counted_windows_are_read_exactly(spark, tmp_path):
+    """At the very ends of their windows, where estimates are of no use."""
+    schema = pa.schema([(n, pa.int64()) for n in ("key", "generated", "place")])
+    said = {"key": "key", "window": 16, "every": 2, "layout": "CountNoRebuild2x2"}
+    archive = Archive.open(tmp_path / "a", schema, **said, counts={"w": ("place", 30)})
+    places = list(range(1, 41))
+    results = {"key": places, "generated": [0] * 40, "place": places}
+    archive.update(0, results, counts={"w": 40})
+    for time, seen in ((2, 45), (4, 45), (6, 60)):
+        archive.update(time, counts={"w": seen})
+        read = limen.spark.read_archive(spark, archive)
+        assert sorted(row["place"] for row in read.collect()) == list(range(seen - 29, 41))
+        for key, many in ((seen - 29, 1), (seen - 30, 0)):
+            assert limen.spark.read_archive(spark, archive, key=key).count() == many
+
+
+WHOLE = pa.schema([("key", pa.float64()), ("generated", pa.int64()), ("expires", pa.int64())])
+
+
+def two_rows(folder: Path, *keys: float) -> Archive:
+    """One that expires soon, and one that does not."""
+    archive = Archive.open(folder, WHOLE, key="key", window=16, every=2)
+    archive.update(16, {"key": keys, "generated": [16] * 2, "expires": [20, 30]})
+    return archive
+
+
+def keys_of(frame) -> list[float]:
+    return sorted(row["key"] for row in frame.collect())
+
+
+@pytest.mark.parametrize("name", ["a[1]", "{b,c}", "d*e?", "f]g}", "h i"])
+def test_folders_that_look_like_patterns(spark, tmp_path, name):
+    archive = two_rows(tmp_path / name, 1, 2)
+    assert keys_of(limen.spark.read_archive(spark, archive)) == [1, 2]
+    assert keys_of(limen.spark.read_archive(spark, archive.path, key=2, window=12)) == [2]
+
+
+def test_windows_of_a_snapshot_get_shorter_only(spark, tmp_path):
+    archive = two_rows(tmp_path / "a", 1, 2)
+    for size, told in ((9, "window=9: the snapshot's is 8"), (17, "window=17")):
+        with pytest.raises(ArchiveError, match=told):
+            limen.spark.read_archive(spark, archive.window(8), window=size)
+    assert keys_of(limen.spark.read_archive(spark, archive.window(9), window=8)) == [2]
+
+
+def test_keys_that_no_float_is(spark, tmp_path):
+    below, above = float(2**53), float(2**53 + 2)
+    archive = two_rows(tmp_path / "a", below, above)
+
+    def read(**asked: object) -> list[float]:
+        return keys_of(limen.spark.read_archive(spark, archive, **asked))
+
+    assert read(key=2**53 + 1) == [] and read(key=2**53) == [below]
+    assert read(between=(2**53 + 1, 10**400)) == [above]
+    assert read(between=(-(10**400), 2**53 + 1)) == [below]
+
+
+def test_folders_at_home(spark, tmp_path, monkeypatch):
+    """`~` is the home folder to the sinks too, for their tables and for their checkpoints."""
+    home, here = tmp_path / "home", tmp_path / "here"
+    home.mkdir()
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    arrive(tmp_path / "in", [results(9, 10, 5)])
+    frame = source(spark, tmp_path / "in")
+    for noted in (("~/deals_noted", "~/table_noted"), (None, None)):
+        sunk = limen.spark.archive_sink(frame, "~/deals", noted[0], **OPENED, availableNow=True)
+        sunk.awaitTermination()
+        limen.spark.write_delta(frame, "~/table", noted[1], availableNow=True).awaitTermination()
+    names = ["deals", "deals.ckpt", "deals_noted", "table", "table.ckpt", "table_noted"]
+    assert sorted(path.name for path in home.iterdir()) == names
+    assert not list(here.iterdir())
+    many = len(Archive.open(home / "deals").scan())
+    assert limen.spark.read_archive(spark, "~/deals").count() == many > 0
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "told"),
+    [
+        ({"delay": 5}, ArchiveError, "delay=5: a timedelta is needed"),
+        ({"delay": -MINUTE}, ArchiveError, "is not a length of time"),
+        ({"sometimes": True}, TypeError, "sometimes"),
+        ({"processingTime": "now and then"}, Exception, "now and then"),
+    ],
+)
+def test_what_is_wrong_is_said_before_an_archive_is_made(spark, tmp_path, said, error, told):
+    arrive(tmp_path / "in", [results(9, 10, 5)])
+    with pytest.raises(error, match=told):
+        limen.spark.archive_sink(source(spark, tmp_path / "in"), tmp_path / "a", **OPENED, **said)
+    assert not (tmp_path / "a").exists()
+
+
 def test_the_sink_says_what_a_new_archive_is(spark, tmp_path):
     arrive(tmp_path / "in", [results(9, 10, 5)])
     limen.spark.archive_sink(
@@ -338,6 +450,10 @@ def test_refusals(spark, tmp_path):
         limen.spark.archive_sink(static, tmp_path / "a", **OPENED)
     with pytest.raises(ArchiveError, match="there is no archive at"):
         limen.spark.archive_sink(frame, tmp_path / "a")
+    with pytest.raises(LimenError, match="archive=5: an archive or its folder is needed"):
+        limen.spark.archive_sink(frame, 5)
+    with pytest.raises(LimenError, match="archive=5: an archive, its folder or a snapshot is need"):
+        limen.spark.read_archive(spark, 5)
     stored = Archive.open(
         tmp_path / "a",
         pa.schema([("item", pa.int64()), ("made", pa.int64()), ("ends", pa.int64())]),

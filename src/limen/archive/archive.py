@@ -89,7 +89,7 @@ class Archive:
         queries: float = 1,
         space: bool = False,
         probes_first: bool = False,
-        grace: timedelta = GRACE,
+        grace: timedelta | None = None,
     ) -> Archive:
         """Open the archive in a folder; with a `schema`, make it if it is not there.
 
@@ -102,7 +102,7 @@ class Archive:
         shorten one by one, each with the column of its rows' times and its size. `counts`: windows of
         a number of rows, each with the column of its rows' places and its size; the archive then
         estimates expirations. `grace`: for how long a snapshot stays readable after an update has
-        replaced its files.
+        replaced its files (ten minutes if not said).
 
         An archive that is there must have been made with what is said here.
         """
@@ -114,7 +114,7 @@ class Archive:
             raise ArchiveError(str(error)) from None
         if not isinstance(schema, pa.Schema | None):
             raise ArchiveError(f"a schema is needed, not a {type(schema).__name__}")
-        if not isinstance(grace, timedelta) or grace < timedelta(0):
+        if grace is not None and (not isinstance(grace, timedelta) or grace < timedelta(0)):
             raise ArchiveError(
                 f"grace={grace!r}: a timedelta is needed, and grace must not be negative"
             )
@@ -136,7 +136,7 @@ class Archive:
         }
         if made:
             archive = cls(Table.open(folder))
-            archive._expect(schema, said, layout)
+            archive._expect(schema, said, layout, grace)
             return archive
         assert schema is not None
         if key is None or window is None or every is None:
@@ -167,10 +167,15 @@ class Archive:
         laid.check(shape.steps, shape.count_based)
         if folder.exists() and (not folder.is_dir() or _holds_something(folder)):
             raise ArchiveError(f"{folder} is there and is not an archive; choose another folder")
-        return cls(Table.create(folder, shape, State(laid), grace.total_seconds()), why)
+        seconds = (GRACE if grace is None else grace).total_seconds()
+        return cls(Table.create(folder, shape, State(laid), seconds), why)
 
     def _expect(
-        self, schema: pa.Schema | None, said: dict[str, Any], layout: str | Layout | None
+        self,
+        schema: pa.Schema | None,
+        said: dict[str, Any],
+        layout: str | Layout | None,
+        grace: timedelta | None,
     ) -> None:
         """Refuse parameters that are not those the archive was made with."""
         shape = self._table.shape
@@ -193,6 +198,9 @@ class Archive:
                 f"{self.path} has the layout {self.layout}, not {Layout.of(layout or '')}; "
                 "migrate() changes it"
             )
+        if grace is not None and grace.total_seconds() != self._table.grace:
+            here = timedelta(seconds=self._table.grace)
+            raise ArchiveError(f"{self.path}: grace is {here} here, not {grace}")
 
     def __repr__(self) -> str:
         return (
@@ -227,9 +235,10 @@ class Archive:
 
     def done(self, stream: str) -> int | None:
         """The last batch of a stream that is in."""
+        _check_stream(stream)
         with self._lock:
             self._table.refresh()
-            return self._table.done(stream)
+            return self._table.state.done.get(stream)
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -267,8 +276,10 @@ class Archive:
         last = None if state.origin is None else state.time(shape)
         table, pending = self._with_waiting(table, now)
         if shape.count_based:
-            passed = shape.window if last is None else now - last
-            rates = {w: (n - state.counts.get(w, 0), passed) for w, n in seen.items()}
+            if last is None:  # of all that a window has seen, what it holds came in its time
+                rates = {w: (min(n, shape.counts[w].size), shape.window) for w, n in seen.items()}
+            else:
+                rates = {w: (n - state.counts[w], now - last) for w, n in seen.items()}
             state = replace(state, counts=seen, rates=rates)
             table = estimated(table, shape, state, now)
         with _written(self._table) as writer:
@@ -344,7 +355,12 @@ class Archive:
                 keys.to_pylist() if isinstance(keys, (pa.Array, pa.ChunkedArray)) else list(keys)
             )
             for key in listed:
-                shape.key_of(key)
+                low, high = shape.keys_at(key, nearest=True)
+                if low > high:  # type: ignore[operator]
+                    raise ArchiveError(
+                        f"{key!r} cannot be invalidated: {shape.key!r} is {shape.key_type} here, which "
+                        "cannot hold it"
+                    )
             if not listed:
                 return table.version
             now = table.state.time(shape)
@@ -428,8 +444,8 @@ class Archive:
     def vacuum(self, older_than: timedelta | None = None) -> int:
         """Delete what only older snapshots use, and what crashes have left; returns how many files.
 
-        Every update does so for the snapshots before it, after the archive's time of grace. What the
-        tasks of a stream have written, and the log, are kept for a day.
+        Every update does so for the snapshots before it, after the archive's time of grace. What no
+        commit has named yet, since a writer may be at work, and the log are kept for a day.
         """
         if not isinstance(older_than, timedelta | None):
             raise ArchiveError(f"older_than={older_than!r}: a timedelta is needed")
@@ -487,14 +503,13 @@ class Archive:
         brought up to that time. All in one commit. Results that no window can have are set aside
         (`quarantine`).
         """
-        if not isinstance(stream, str) or not stream:
-            raise ArchiveError(f"stream={stream!r}: the name of a stream is needed")
+        _check_stream(stream)
         if isinstance(batch, bool) or not isinstance(batch, int) or batch < 0:
             raise ArchiveError(f"batch={batch!r}: batches are counted from 0")
         with self._lock:
             for _ in range(ATTEMPTS):
                 self._table.refresh()
-                done = self._table.done(stream)
+                done = self._table.state.done.get(stream)
                 if done is not None and done >= batch:
                     return False
                 with suppress(ConflictError):
@@ -551,6 +566,11 @@ class Archive:
         last = state.time(shape)
         due = last + (newest - last) // shape.every * shape.every
         return due if due > last else None
+
+
+def _check_stream(stream: object) -> None:
+    if not isinstance(stream, str) or not stream:
+        raise ArchiveError(f"stream={stream!r}: the name of a stream is needed")
 
 
 def _holds_something(folder: Path) -> bool:

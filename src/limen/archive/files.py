@@ -64,7 +64,9 @@ class DataFile(NamedTuple):
     meta: Any  # Parquet's own
 
     def groups_of(self, low: Key, high: Key) -> range:
-        """The row groups with keys from low to high."""
+        """The row groups with keys from low to high; none if the first is the greater."""
+        if low > high:  # type: ignore[operator]
+            return range(0)
         return range(bisect_left(self.lasts, low), bisect_right(self.firsts, high))
 
 

@@ -87,7 +87,7 @@ class Snapshot:
             if isinstance(key, (pa.Array, pa.ChunkedArray)):
                 key = key.to_pylist()
             keys = key if isinstance(key, (list, tuple, set, np.ndarray)) else [key]
-            ranges = [(k, k) for k in sorted({self.shape.key_of(k, nearest=True) for k in keys})]
+            ranges = sorted({self.shape.keys_at(k, nearest=True) for k in keys})
         wanted = self._columns(columns)
         found = self._gather(ranges, self._needed(wanted))
         return self._ordered(found, ORDERS[0]).select(wanted)
@@ -124,21 +124,21 @@ class Snapshot:
         """The same results for a query with shorter windows (section 3.4).
 
         A size: all windows are shortened by as much as the archive's. Sizes by name: each window has its
-        own; unless all are shortened alike, the archive must keep their timestamps (`stamps`).
+        own; unless all are shortened alike, the archive must keep their timestamps (`stamps`). Of a
+        snapshot whose windows are shorter already, they get shorter still.
         """
         if self.shape.count_based:
             raise ArchiveError("windows of a number of rows cannot be shortened by time")
         timed = self.shape.in_timestamps
         if not isinstance(size, Mapping):
-            asked = as_duration(size, timed, "window")
-            if asked > self.shape.window:
-                raise ArchiveError(
-                    f"window={size}: the archive's is {self.shape.length(self.shape.window)}"
-                )
-            return replace(self, shorter=self.shape.window - asked, sizes=())
+            asked, own = as_duration(size, timed, "window"), self.shape.window - self.shorter
+            if asked > own:
+                whose = "the snapshot's" if self.shorter else "the archive's"
+                raise ArchiveError(f"window={size}: {whose} is {self.shape.length(own)}")
+            return replace(self, shorter=self.shape.window - asked)
         if not size:
             raise ArchiveError("window={}: a size is needed, for all windows or for some by name")
-        sizes = {}
+        sizes = dict(self.sizes)
         for who, length in size.items():
             side = self.shape.stamps.get(who)
             if side is None:
@@ -147,10 +147,12 @@ class Snapshot:
                     f"the archive keeps no timestamps of a window {who!r}; it does of: {known}"
                 )
             asked = as_duration(length, timed, f"window {who!r}")
-            if asked > side.size:
-                raise ArchiveError(f"window {who!r}: {length} is more than its size in the archive")
+            own = min(sizes.get(who, side.size), side.size - self.shorter)
+            if asked > own:
+                where = "the snapshot" if own < side.size else "the archive"
+                raise ArchiveError(f"window {who!r}: {length} is more than its size in {where}")
             sizes[who] = asked
-        return replace(self, shorter=0, sizes=tuple(sorted(sizes.items())))
+        return replace(self, sizes=tuple(sorted(sizes.items())))
 
     def where(
         self,
@@ -196,14 +198,16 @@ class Snapshot:
         quote: str,
     ) -> list[str]:
         shape, parts = self.shape, []
-        if key is not None:
-            found = shape.key_of(key, nearest=True)
-            told = found if isinstance(found, float) else key
-            parts.append(f"{_name(shape.key, quote)} = {_quoted(told, quote)}")
-        if between is not None:
-            shape.keys_between(between)
-            for sign, limit in zip((">=", "<="), between, strict=True):
-                parts.append(f"{_name(shape.key, quote)} {sign} {_quoted(limit, quote)}")
+        ranges = [] if key is None else [shape.keys_at(key, nearest=True)]
+        ranges += [] if between is None else [shape.keys_between(between)]
+        for low, high in ranges:
+            if low > high:  # type: ignore[operator]
+                parts.append("false")
+                continue
+            signs = (("=", low),) if low == high else ((">=", low), ("<=", high))
+            for sign, limit in signs:
+                told = _quoted(shape.said_key(limit), quote)
+                parts.append(f"{_name(shape.key, quote)} {sign} {told}")
         for column, what, asked in (
             (shape.generated, "generated", generated),
             (shape.expires, "expires", expires),
@@ -243,7 +247,7 @@ class Snapshot:
         low: Key | None = None
         high: Key | None = None
         if key is not None:
-            low = high = self.shape.key_of(key, nearest=True)
+            low, high = self.shape.keys_at(key, nearest=True)
         elif between is not None:
             low, high = self.shape.keys_between(between)
         found = [file for file in self.files if not self._is_over(file)]

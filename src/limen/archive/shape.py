@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from limen.archive import rows
 from limen.archive.errors import ArchiveError
 from limen.model import lossless, type_name
 
@@ -29,6 +30,7 @@ MOMENT = pa.timestamp("us", tz="UTC")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ROW, COLUMN = "generation_partition", "expiration_partition"
 FARTHEST = 2**62  # times and windows lie within it, so that their sums are int64
+MOST_STEPS = 10**6  # of a window; an update takes 0.2 s and 100 MB then to say where each belongs
 FIRST, LAST = (  # of what a datetime can say
     (end.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
     for end in (datetime.min, datetime.max)
@@ -89,8 +91,7 @@ class Shape:
 
     def duration(self, value: Duration, what: str) -> int:
         """A length of time of the user's; zero is one."""
-        nothing = timedelta(0) if self.in_timestamps else 0
-        return 0 if value == nothing else as_duration(value, self.in_timestamps, what)
+        return as_wait(value, self.in_timestamps, what)
 
     def length(self, duration: int) -> Duration:
         """For users: an integer, or a timedelta."""
@@ -141,17 +142,10 @@ class Shape:
         return found
 
     def _arranged(self, results: object) -> pa.Table:
-        given = as_table(results)
         wanted = [f for f in self.schema if not (self.count_based and f.name == self.expires)]
         names = [f.name for f in wanted]
-        if sorted(given.column_names) != sorted(names):
-            missing = [n for n in names if n not in given.column_names]
-            more = [n for n in given.column_names if n not in names]
-            twice = sorted({n for n in more + names if given.column_names.count(n) > 1})
-            said = [f"no column {', '.join(missing)}"] if missing else []
-            said += [f"a column {', '.join(more)} that it does not know"] if more else []
-            said += [f"column {', '.join(twice)} twice"] if twice else []
-            raise ArchiveError(f"the results have {' and '.join(said)}; it has {', '.join(names)}")
+        given = as_table(results, wanted)
+        rows.check_names(given.column_names, names, "the results have")
         columns = [_column(given.column(f.name), f) for f in wanted]
         at = names.index(self.key)
         columns[at] = plus_zero(columns[at])
@@ -260,30 +254,44 @@ class Shape:
         """Keys as they are compared."""
         return plain_keys(one(column))
 
-    def key_of(self, value: Any, nearest: bool = False) -> Key:
-        """A key of the user's as it is compared; of another type it is refused.
-
-        `nearest`: the float32 that 0.1 was stored as is meant, not 0.1 itself.
-        """
+    def key_of(self, value: Any) -> Any:
+        """A key of the user's as Python has it; one of another type is refused."""
         kind = self.key_type
-        told = f"{value!r} is not a key: {self.key!r} is {type_name(kind)} here"
         if isinstance(value, np.generic):
             value = value.item()
+        if _is_number(kind) and _is_like(value, kind):
+            return value  # one that the type cannot hold is no key, but can be compared
+        told = f"{value!r} is not a key: {self.key!r} is {type_name(kind)} here"
         if not _is_like(value, kind):
             raise ArchiveError(told)
         if pt.is_timestamp(kind) and value.tzinfo is None:
             raise ArchiveError(f"{told}; a datetime with a zone is needed")
         try:
-            if pt.is_float32(kind) and nearest:
-                return float(np.float32(value))
-            if pt.is_floating(kind):
-                return float(value)
-            if pt.is_integer(kind):
-                return int(value)  # one that the type cannot hold is no key, but can be compared
-            found: Key = plain_keys(pa.array([value], kind))[0].as_py()
-            return found
+            pa.array([value], kind)
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             raise ArchiveError(told) from None
+        return value
+
+    def keys_at(self, value: Any, nearest: bool = False) -> tuple[Key, Key]:
+        """The least key not below a user's, and the greatest not above it, as they are compared.
+
+        Both are that key; if the type cannot hold it, it lies between them and the first is the greater.
+        `nearest`: the float32 that 0.1 was stored as is meant, not 0.1 itself.
+        """
+        kind, value = self.key_type, self.key_of(value)
+        if pt.is_floating(kind):
+            number = kind.to_pandas_dtype()
+            if nearest and isinstance(value, float) and abs(value) <= float(np.finfo(number).max):
+                value = float(number(value))
+            return floats_at(value, number)
+        if pt.is_integer(kind):
+            limits = np.iinfo(kind.to_pandas_dtype())
+            return max(value, int(limits.min)), min(value, int(limits.max))
+        found: Key = plain_keys(pa.array([value], kind))[0].as_py()
+        if getattr(value, "nanosecond", 0):  # of a timestamp of pandas, which Arrow cuts off
+            assert isinstance(found, int)
+            return found + 1, found
+        return found, found
 
     def keys_between(self, between: tuple[Any, Any]) -> tuple[Key, Key]:
         """The least and the greatest key of a range, as they are compared."""
@@ -291,7 +299,13 @@ class Shape:
             raise ArchiveError(
                 f"between={between!r}: two keys are needed, the least and the greatest"
             )
-        return self.key_of(between[0]), self.key_of(between[1])
+        return self.keys_at(between[0])[0], self.keys_at(between[1])[1]
+
+    def said_key(self, key: Key) -> Any:
+        """A key, as it is compared, as users say it."""
+        if pt.is_date32(self.key_type):
+            return EPOCH.date() + timedelta(int(key))
+        return EPOCH + timedelta(microseconds=int(key)) if pt.is_timestamp(self.key_type) else key
 
 
 def make_shape(
@@ -367,6 +381,11 @@ def make_shape(
     step = as_duration(every, timed, "every")
     if length % step:
         raise ArchiveError(f"window={window} is not a whole number of updates every={every}")
+    if length // step > MOST_STEPS:
+        raise ArchiveError(
+            f"window={window} has {length // step:,} updates every={every}, and may have "
+            f"{MOST_STEPS:,}: update less often"
+        )
     kept = {
         who: Side(c, as_duration(size, timed, f"window {who!r}"))
         for who, (c, size) in stamps.items()
@@ -389,6 +408,8 @@ def as_moment(value: Moment, timed: bool, what: str) -> int:
     if timed:
         if not isinstance(value, datetime) or value.tzinfo is None:
             raise ArchiveError(f"{what}={value!r}: a datetime with a zone is needed here")
+        if getattr(value, "nanosecond", 0):  # of a timestamp of pandas
+            raise ArchiveError(f"{what}={value!r}: times are whole microseconds here")
         moment = (value - EPOCH) // timedelta(microseconds=1)
         if not FIRST <= moment <= LAST:  # in a zone that is ahead or behind
             raise ArchiveError(f"{what}={value!r} is out of range")
@@ -406,12 +427,20 @@ def as_duration(value: Duration, timed: bool, what: str) -> int:
             raise ArchiveError(
                 f"{what}={value!r}: a timedelta is needed, since times are timestamps"
             )
+        if getattr(value, "nanoseconds", 0):  # of a length of time of pandas
+            raise ArchiveError(f"{what}={value!r}: times are whole microseconds here")
         value = value // timedelta(microseconds=1)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ArchiveError(f"{what}={value!r}: an integer is needed, since times are integers")
     if not 0 < value < FARTHEST:
         raise ArchiveError(f"{what}={value!r} is not a length of time")
     return int(value)
+
+
+def as_wait(value: Duration, timed: bool, what: str) -> int:
+    """A length of time that may be zero."""
+    nothing = timedelta(0) if timed else 0
+    return 0 if value == nothing else as_duration(value, timed, what)
 
 
 def as_sides(given: Any, what: str, size: str) -> dict[str, tuple[str, Any]]:
@@ -426,23 +455,53 @@ def as_sides(given: Any, what: str, size: str) -> dict[str, tuple[str, Any]]:
     return {who: (side[0], side[1]) for who, side in given.items()}
 
 
-def as_table(results: object) -> pa.Table:
+def as_table(results: object, wanted: Sequence[pa.Field]) -> pa.Table:
+    """What is given as a table; Python's own values are taken as the columns that are wanted."""
     if isinstance(results, pa.Table):
         return results
+    if isinstance(results, (list, Mapping)) and not results:
+        return pa.schema(wanted).empty_table()
+    if isinstance(results, list) and all(isinstance(row, Mapping) for row in results):
+        results = rows.turned(results, [field.name for field in wanted])
     try:
         if isinstance(results, pa.RecordBatch):
             return pa.Table.from_batches([results])
         if isinstance(results, Mapping):
-            return pa.table(dict(results))
+            return pa.table(_built(results, wanted))
         if type(results).__module__.partition(".")[0] == "pandas":
             return pa.Table.from_pandas(results, preserve_index=False)
         if hasattr(results, "__arrow_c_stream__"):
             return pa.table(results)
-        if isinstance(results, list) and all(isinstance(row, Mapping) for row in results):
-            return pa.Table.from_pylist([dict(row) for row in results])
+    except ArchiveError:
+        raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise ArchiveError(f"the results cannot be read as a table: {error}") from None
     raise ArchiveError(f"results are a table or a frame, not a {type(results).__name__}")
+
+
+def _built(columns: Mapping[str, Any], wanted: Sequence[pa.Field]) -> dict[str, Any]:
+    fields = {field.name: field for field in wanted}
+    return {
+        name: rows.column(values, fields[name])
+        if name in fields and rows.is_plain(values)
+        else values
+        for name, values in columns.items()
+    }
+
+
+def floats_at(value: float, number: type[np.floating[Any]]) -> tuple[float, float]:
+    """The least float of this kind not below a number, and the greatest not above it.
+
+    The number may be an integer of any size: Python compares these with floats exactly.
+    """
+    most = float(np.finfo(number).max)
+    inside = -most <= value <= most
+    near = float(number(value if inside else math.inf if value > 0 else -math.inf))
+    if near < value:
+        return float(np.nextafter(number(near), number(math.inf))), near
+    if near > value:
+        return near, float(np.nextafter(number(near), number(-math.inf)))
+    return near, near
 
 
 def plus_zero(keys: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -460,14 +519,30 @@ def _column(found: pa.ChunkedArray, wanted: pa.Field) -> pa.ChunkedArray:
     if found.type == wanted.type:
         return found
     try:
-        fits = pt.is_null(found.type) or stored(found.type) == wanted.type
-        if not (fits or (_is_key(wanted.type) and lossless(found.type, wanted.type))):
+        if not _widens(found.type, wanted.type):
             raise pa.ArrowInvalid("")
         return found.cast(wanted.type)
     except (ArchiveError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ArchiveError(
             f"column {wanted.name!r} is {found.type} in the results and {wanted.type} in the archive"
         ) from None
+
+
+def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Can the wanted type hold all values of the other? Of what is nested, each part of its own."""
+    if pt.is_dictionary(found):
+        return _widens(found.value_type, wanted)
+    if pt.is_map(found) and pt.is_map(wanted):
+        return _widens(found.key_type, wanted.key_type) and _widens(
+            found.item_type, wanted.item_type
+        )
+    if _is_list(found) and _is_list(wanted):
+        return _widens(found.value_type, wanted.value_type)
+    if pt.is_struct(found) and pt.is_struct(wanted):
+        return found.names == wanted.names and all(
+            _widens(found.field(name).type, wanted.field(name).type) for name in wanted.names
+        )
+    return lossless(found, wanted) or stored(found) == wanted
 
 
 def stored(kind: pa.DataType) -> pa.DataType:
@@ -526,19 +601,16 @@ def _is_like(value: object, kind: pa.DataType) -> bool:
     if isinstance(value, (bool, datetime)):
         return False
     if pt.is_floating(kind):
-        return isinstance(value, (int, float)) and not math.isnan(value)
+        return isinstance(value, int) or (isinstance(value, float) and not math.isnan(value))
     return isinstance(value, int if pt.is_integer(kind) else str if pt.is_string(kind) else date)
 
 
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pt.is_integer(kind) or pt.is_float32(kind) or pt.is_float64(kind))
+
+
 def _is_key(kind: pa.DataType) -> bool:
-    return bool(
-        pt.is_integer(kind)
-        or pt.is_float32(kind)
-        or pt.is_float64(kind)
-        or pt.is_string(kind)
-        or pt.is_date32(kind)
-        or _zoned(kind)
-    )
+    return bool(_is_number(kind) or pt.is_string(kind) or pt.is_date32(kind) or _zoned(kind))
 
 
 def _zoned(kind: pa.DataType) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ class State:
     pending: list[str] = field(
         default_factory=list
     )  # likewise: results of an interval not yet over
+    done: dict[str, int] = field(default_factory=dict)  # the last batch of each stream that is in
 
     def time(self, shape: Shape) -> int:
         assert self.origin is not None
@@ -64,6 +65,7 @@ class State:
             "rates": self.rates,
             "invalid": self.invalid,
             "pending": self.pending,
+            "done": self.done,
         }
 
     @classmethod
@@ -78,6 +80,7 @@ class State:
             {who: (rows, passed) for who, (rows, passed) in facts["rates"].items()},
             facts["invalid"],
             facts["pending"],
+            facts["done"],
         )
 
 
@@ -179,7 +182,7 @@ def check_counts(shape: Shape, state: State, counts: dict[str, int] | None) -> d
         if counts is not None:
             raise ArchiveError("counts are for windows of a number of rows; this archive has none")
         return {}
-    if counts is None or set(counts) != set(shape.counts):
+    if not isinstance(counts, Mapping) or set(counts) != set(shape.counts):
         raise ArchiveError(
             f"counts are needed for the windows {', '.join(shape.counts)}: how many rows each has seen"
         )

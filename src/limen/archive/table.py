@@ -8,37 +8,50 @@ its name. So a commit changes all at once, and readers of older versions are not
 from __future__ import annotations
 
 import json
-import re
 import time
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from limen.archive.errors import ArchiveError, ConflictError
 from limen.archive.files import DataFile, open_file
-from limen.archive.shape import COLUMN, ROW, Shape, stored
+from limen.archive.shape import COLUMN, ROW, Shape
+from limen.archive.signed import (
+    CHECKPOINT,
+    DAMAGED,
+    FORMAT,
+    PARTITIONS,
+    check,
+    info_of,
+    logged,
+    looking,
+    meta_of,
+    not_ours,
+    paths_of,
+    sign,
+    state_of,
+)
 from limen.archive.state import Invalid, State
 from limen.delta import log
 from limen.delta.commits import CommitFailedError, commit, properties
-from limen.delta.disk import is_forked, plain, to_disk
+from limen.delta.disk import is_forked, plain, to_disk, unpanicked
 
-FORMAT = "1"
 BESIDE = "_limen"
 ASIDE = "quarantine"
 INCOMING = "incoming"  # what a task of a stream has written, until its batch is taken in
 SWEPT = "swept"  # a note beside the table: the last commit whose files are deleted
 CHECKPOINT_EVERY = 10
-DAY = 24 * 3600  # seconds for which vacuum keeps the log, and the files of batches at work
-PARTITIONS = [ROW, COLUMN]
+DAY = 24 * 3600  # seconds for which vacuum keeps the log, and what may be of a commit in the making
 
 
 class Mark(NamedTuple):
@@ -56,7 +69,7 @@ class Table:
     def __init__(self, path: Path, delta: DeltaTable) -> None:
         self.path = path
         self._delta = delta
-        self.shape, self.grace = _meta(path, delta)
+        self.shape, self.grace = meta_of(path, delta)
         self._known: dict[str, DataFile] = {}
         self._swept = -1
         self._seen = -1  # the version that all this is of
@@ -81,7 +94,7 @@ class Table:
                     "delta.dataSkippingStatsColumns": ",".join(_counted(shape)),
                 },
                 commit_properties=properties(
-                    _signed({"kind": "create", **state.to_json()}, [], shape)
+                    sign({"kind": "create", **state.to_json()}, [], shape, grace)
                 ),
                 raise_if_key_not_exists=False,
             )
@@ -99,26 +112,8 @@ class Table:
             raise ArchiveError(
                 f"there is no archive at {path}; give a schema and its window to make one"
             )
-        try:
+        with looking(path, version):
             return cls(path, DeltaTable(str(path), version=version))
-        except TableNotFoundError:
-            if version is not None and not log.commit_file(path, 0).exists():
-                raise ArchiveError(
-                    f"{path}: there is no version {version}: its log was vacuumed"
-                ) from None
-            raise ArchiveError(
-                f"{path}: the archive is damaged: its Delta log is incomplete"
-            ) from None
-        except DeltaError as error:
-            if version is not None:
-                raise ArchiveError(
-                    f"{path}: there is no version {version}: {plain(error)}"
-                ) from None
-            raise ArchiveError(f"{path}: the archive is damaged: {plain(error)}") from None
-        except (KeyError, ValueError, TypeError, OverflowError) as error:
-            if isinstance(error, ArchiveError):
-                raise
-            raise ArchiveError(f"{path}: the archive is damaged: {error}") from None
 
     @property
     def version(self) -> int:
@@ -130,62 +125,27 @@ class Table:
         known = log.commit_file(self.path, self._seen).exists()  # or its log was vacuumed
         if known and log.newest(self.path, self._seen) == self._seen:
             return
-        try:
+        with looking(self.path):
             try:
                 if known:
-                    self._delta.update_incremental()
+                    with unpanicked():
+                        self._delta.update_incremental()
                 else:
                     self._delta = DeltaTable(str(self.path))
             except DeltaError:
                 self._delta = DeltaTable(str(self.path))
-        except DeltaError as error:
-            raise ArchiveError(f"{self.path}: the archive is damaged: {plain(error)}") from None
-        self._look()
+            self._look()
 
     def _look(self) -> None:
         """The files and the state of the version."""
-        actions = pa.table(self._delta.get_add_actions(flatten=True))
-        paths = actions.column("path").to_pylist()
+        paths = paths_of(self._delta)
+        state = state_of(self.path, self.version, paths, self.shape, self.grace)
         known = {path: self._known.get(path) or open_file(self.path, path) for path in paths}
-        state = self._state(paths)
         invalid = Invalid.none(self.shape)
         if state.invalid is not None:
             invalid = Invalid.from_table(self.read_beside(state.invalid))
         self._known, self.files = known, [known[path] for path in sorted(paths)]
         self.state, self.invalid, self._seen = state, invalid, self.version
-
-    def _state(self, paths: list[str]) -> State:
-        """From the newest commit of ours: others may have vacuumed, but not changed any file."""
-        for version in range(self.version, -1, -1):
-            try:
-                lines = log.actions(self.path, version)
-                if lines is None:
-                    break
-                facts: dict[str, Any] = next(a["commitInfo"] for a in lines if "commitInfo" in a)
-                info = facts.get(log.INFO)
-                if info is not None:
-                    if info["checksum"] != _signed(info, paths, self.shape)["checksum"]:
-                        raise ValueError("its checksum is another")
-                    return State.from_json(info)
-            except (
-                ValueError,
-                KeyError,
-                TypeError,
-                AttributeError,
-                StopIteration,
-            ) as error:
-                raise _not_ours(self.path, version, error) from None
-            if any("add" in line or "remove" in line for line in lines):
-                raise ArchiveError(
-                    f"{self.path}: version {version} was written by another program, so what the "
-                    "archive holds is not known any more; restore the version before it"
-                )
-        raise ArchiveError(f"{self.path}: the archive is damaged: its log has no commit of its own")
-
-    def done(self, stream: str) -> int | None:
-        """The last batch of a stream that is in."""
-        found = self._delta.transaction_version(stream)
-        return None if found is None else int(found)
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -198,8 +158,12 @@ class Table:
         marks: Sequence[Mark] = (),
         said: dict[str, Any] | None = None,
     ) -> int:
-        """All or nothing; returns the new version."""
+        """All or nothing; returns the new version.
+
+        The marks are in the state, which is signed; Delta's own transactions tell them to others.
+        """
         check_process()
+        state = replace(state, done=state.done | dict(marks))
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = [
             AddAction(f.path, f.size, _values(f), now, True, _statistics(f, self.shape))
@@ -209,7 +173,8 @@ class Table:
         done = [Transaction(mark.stream, mark.batch, now) for mark in marks]
         gone = {file.path for file in drops}
         left = [file.path for file in (*self.files, *adds) if file.path not in gone]
-        info = _signed({"kind": kind, **(said or {}), **state.to_json()}, left, self.shape)
+        info = {"kind": kind, **(said or {}), **state.to_json()}
+        info = sign(info, left, self.shape, self.grace)
         with _writing(self.path):
             if not log.commit_file(
                 self.path, self.version
@@ -221,15 +186,14 @@ class Table:
                 to_disk(folder)
             version = commit(self.path, self._delta, actions, PARTITIONS, info, done)
         self._known.update({file.path: file for file in adds})
-        self._delta.update_incremental()
-        self._look()
+        with looking(self.path):
+            self._delta.update_incremental()
+            self._look()
         return version
 
     def write_beside(self, table: pa.Table, what: str) -> str:
         """A file that a state can name."""
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="lz4")
-        data = sink.getvalue()
+        data = _parquet(table)
         name = f"{what}-{uuid.uuid4()}-{zlib.crc32(data):08x}.parquet"
         folder = self.path / BESIDE
         with _writing(self.path):
@@ -240,14 +204,7 @@ class Table:
         return name
 
     def read_beside(self, name: str) -> pa.Table:
-        path = self.path / BESIDE / name
-        try:
-            data = path.read_bytes()
-            if path.stem[-8:] != f"{zlib.crc32(data):08x}":
-                raise OSError("its checksum is another")
-            return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-        except (OSError, pa.ArrowException) as error:
-            raise ArchiveError(f"{path}: the archive is damaged: {error}") from None
+        return _read_checked(self.path / BESIDE / name)
 
     def stacked(self, names: list[str], fresh: pa.Table) -> list[str]:
         """Files beside the table with some rows more; like sizes are merged, so that they stay few."""
@@ -264,31 +221,28 @@ class Table:
         return path.stat().st_size if path.exists() else 0
 
     def set_aside(self, bad: pa.Table, mark: Mark) -> None:
-        """Rows that cannot be results. A batch that is repeated writes the same file again."""
+        """Rows that cannot be results. A batch that is repeated replaces what it has written."""
         told = {"stream": pa.scalar(mark.stream), "batch": pa.scalar(mark.batch, pa.int64())}
         for name, value in told.items():
             bad = bad.append_column(_free(name, bad.column_names), pa.repeat(value, len(bad)))
+        data = _parquet(bad)
+        batch = f"{zlib.crc32(mark.stream.encode()):08x}-{mark.batch:012d}"
         folder = self.path / BESIDE / ASIDE
         with _writing(self.path):
             folder.mkdir(parents=True, exist_ok=True)
             beside = folder / f".{uuid.uuid4()}"
-            pq.write_table(bad, beside, write_page_checksum=True)
+            beside.write_bytes(data)
             to_disk(beside)
-            safe = zlib.crc32(mark.stream.encode())
-            beside.rename(folder / f"{safe:08x}-{mark.batch:012d}.parquet")
+            whole = beside.rename(folder / f"{batch}-{zlib.crc32(data):08x}.parquet")
+            for path in folder.glob(f"{batch}-*.parquet"):
+                if path != whole:
+                    path.unlink(missing_ok=True)
             to_disk(folder)
 
     def read_aside(self) -> pa.Table:
         found = sorted((self.path / BESIDE / ASIDE).glob("*.parquet"))
-        try:
-            tables = [
-                pq.ParquetFile(path, page_checksum_verification=True).read(use_threads=False)
-                for path in found
-            ]
-        except (OSError, pa.ArrowException) as error:
-            raise ArchiveError(f"{self.path}: the quarantine is damaged: {error}") from None
-        if tables:
-            return pa.concat_tables(tables)
+        if found:
+            return pa.concat_tables([_read_checked(path) for path in found])
         fields = [pa.field("reason", pa.string()), pa.field("stream", pa.string())]
         return pa.schema([*self.shape.schema, *fields, pa.field("batch", pa.int64())]).empty_table()
 
@@ -310,7 +264,7 @@ class Table:
         while self._swept + 1 < self.version:
             made = log.commit_file(self.path, self._swept + 1)
             if not made.exists():
-                later = [v for v in self._logged() if v > self._swept]
+                later = [v for v in logged(self.path) if v > self._swept]
                 if not later:
                     break
                 self._swept = later[0] - 1
@@ -345,9 +299,9 @@ class Table:
     def vacuum(self, seconds: float) -> int:
         """Delete all that no version of the last seconds uses; returns how many files.
 
-        Also what a crash has left behind, if it is older than that and than a minute: a younger one may
-        be that of a writer at work. What the tasks of a stream have written is kept for a day, and so
-        is the log; of it only what is before a checkpoint goes.
+        What no commit has named yet is kept for a day: it may be that of a writer at work, or of the
+        tasks of a stream, and then a crash has left it behind. The log is kept for a day too; of it
+        only what is before a checkpoint goes.
         """
         self.refresh()
         now = time.time()
@@ -362,8 +316,7 @@ class Table:
             deleted = 0
             for path in self._on_disk():
                 name = str(path.relative_to(self.path))
-                least = DAY if path.name.startswith(INCOMING) else 60
-                if name not in used and (name in removed or _age(path, now) >= max(seconds, least)):
+                if name not in used and (name in removed or _age(path, now) >= max(seconds, DAY)):
                     deleted += _delete(path)
             return deleted + self._forget(now - max(seconds, DAY))
 
@@ -373,34 +326,24 @@ class Table:
         Every later version can still be read: from the checkpoint, the commits after it, and the last
         of our commits, which has the state.
         """
-        logged = self._logged()
-        young = (v for v in logged if log.commit_file(self.path, v).stat().st_mtime > until)
+        versions = logged(self.path)
+        young = (v for v in versions if log.commit_file(self.path, v).stat().st_mtime > until)
         kept = next(young, self.version + 1) - 1  # the oldest version that is
-        points = [v for v in self._logged("checkpoint.parquet") if v <= kept]
+        points = [v for v in logged(self.path, CHECKPOINT) if v <= kept]
         if not points:
             return 0
         try:
-            DeltaTable(str(self.path), version=points[-1])
-        except DeltaError:  # the commits before it are all that there is
+            check(self.path, points[-1])
+        except DAMAGED:  # the commits before it are all that there is
             return 0
         first = points[-1]
         while first > 0 and self._told(first)[1] is None:
             first -= 1
-        old = [log.commit_file(self.path, v) for v in logged if v < first]
+        old = [log.commit_file(self.path, v) for v in versions if v < first]
         old += [
-            log.commit_file(self.path, v).with_suffix(".checkpoint.parquet")
-            for v in points
-            if v < first
+            log.commit_file(self.path, v).with_suffix(f".{CHECKPOINT}") for v in points if v < first
         ]
         return sum(_delete(path) for path in old)
-
-    def _logged(self, kind: str = "json") -> list[int]:
-        """The versions whose commits, or checkpoints, are there."""
-        found = (
-            re.fullmatch(rf"(\d{{20}})\.{re.escape(kind)}", path.name)
-            for path in (self.path / log.FOLDER).iterdir()
-        )
-        return sorted(int(name[1]) for name in found if name)
 
     def _on_disk(self) -> Iterator[Path]:
         for pattern in (f"{ROW}=*/{COLUMN}=*/*", f"{BESIDE}/*", f"{BESIDE}/{ASIDE}/.*"):
@@ -414,16 +357,14 @@ class Table:
     def _told(self, version: int) -> tuple[set[str], set[str] | None]:
         """What a commit has removed, and what beside the table it names: None if it is not ours."""
         try:
-            removed, beside = set(), None
-            for line in log.actions(self.path, version) or []:
-                if "remove" in line:
-                    removed.add(str(line["remove"]["path"]))
-                info = line.get("commitInfo", {}).get(log.INFO)
-                if info is not None:
-                    beside = _beside_table([*info["pending"], *filter(None, [info["invalid"]])])
-            return removed, beside
+            lines = log.actions(self.path, version) or []
+            removed = {str(line["remove"]["path"]) for line in lines if "remove" in line}
+            info = info_of(lines) if lines else None
+            if info is None:
+                return removed, None
+            return removed, _beside_table([*info["pending"], *filter(None, [info["invalid"]])])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _not_ours(self.path, version, error) from None
+            raise not_ours(self.path, version, error) from None
 
     def _beside(self, version: int) -> set[str]:
         """What a version uses beside the table: its commit says so, or the last of ours before it."""
@@ -438,11 +379,6 @@ class Table:
 
 def _beside_table(names: Sequence[str]) -> set[str]:
     return {f"{BESIDE}/{name}" for name in names}
-
-
-def _not_ours(path: Path, version: int, error: Exception) -> ArchiveError:
-    commit = log.commit_file(path, version)
-    return ArchiveError(f"{commit}: the archive is damaged: not one of its commits ({error})")
 
 
 def _age(path: Path, now: float) -> float:
@@ -467,12 +403,21 @@ def _delete(path: Path) -> bool:
     return True
 
 
-def _signed(info: dict[str, Any], paths: Sequence[str], shape: Shape) -> dict[str, Any]:
-    """With a checksum of what a version is: its state, its files and what its columns mean."""
-    facts = {name: value for name, value in info.items() if name != "checksum"}
-    whole = [facts, sorted(paths), shape.to_json(), str(shape.schema)]
-    text = json.dumps(json.loads(json.dumps(whole)), sort_keys=True)
-    return {**facts, "checksum": zlib.crc32(text.encode())}
+def _parquet(table: pa.Table) -> pa.Buffer:
+    """The bytes of a file beside the table, which has their checksum in its name."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="lz4")
+    return sink.getvalue()
+
+
+def _read_checked(path: Path) -> pa.Table:
+    try:
+        data = path.read_bytes()
+        if path.stem[-8:] != f"{zlib.crc32(data):08x}":
+            raise OSError("its checksum is another")
+        return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise ArchiveError(f"{path}: the archive is damaged: {error}") from None
 
 
 def _counted(shape: Shape) -> list[str]:
@@ -501,26 +446,6 @@ def _statistics(file: DataFile, shape: Shape) -> str:
     return json.dumps(
         {"numRecords": file.rows, "minValues": low, "maxValues": high, "nullCount": {}}
     )
-
-
-def _meta(path: Path, delta: DeltaTable) -> tuple[Shape, float]:
-    facts = delta.metadata().configuration
-    if "limen.archive" not in facts:
-        raise ArchiveError(f"{path} is a Delta table, but not an archive")
-    if facts["limen.archive.format"] != FORMAT:
-        raise ArchiveError(
-            f"{path} has format {facts['limen.archive.format']}, this program knows {FORMAT}: "
-            "install a newer limen"
-        )
-    schema = pa.schema(delta.schema().to_arrow())
-    try:
-        fields = [pa.field(f.name, stored(f.type)) for f in schema if f.name not in PARTITIONS]
-        shape = Shape.from_json(facts["limen.archive"], pa.schema(fields))
-        return shape, float(facts["limen.archive.grace"])
-    except (KeyError, ValueError, TypeError) as error:
-        raise ArchiveError(
-            f"{path}: the archive is damaged: its properties cannot be read ({error})"
-        ) from None
 
 
 def check_process() -> None:

@@ -600,9 +600,9 @@ def _read(snapshot: Snapshot, ranges: Sequence[tuple[Any, Any]] | None) -> str:
     groups: dict[str, set[int]] = {}
     everything = snapshot.named()
     for low, high in ranges or ():
-        a, b = snapshot.shape.key_of(low), snapshot.shape.key_of(high)
+        keys = snapshot.shape.keys_between((low, high))
         for file in everything:
-            found = file.groups_of(a, b)
+            found = file.groups_of(*keys)
             if len(found):
                 groups.setdefault(file.path, set()).update(found)
     if ranges is None:

@@ -27,12 +27,12 @@ SIGNS = {INSERT: "+", LOOK: "?", DROP: "x"}
 def drawn(tiles: Sequence[Tile], layout: Layout, console: Console) -> RenderableType:
     """The grid with its numbers if it is small, else in shades."""
     fits = layout.rows <= TALLEST and layout.columns * (TILE + 3) + 6 <= console.width
-    title = "rows by generation, columns by expiration"
+    title = "rows by generation, columns by expiration, each with its results alive"
     grid = [tiles[i : i + layout.columns] for i in range(0, len(tiles), layout.columns)]
-    most = max((tile.rows for tile in tiles), default=0)
+    most = max((tile.alive for tile in tiles), default=0)
     if fits:
         return Group(title, _numbers(grid, most))
-    return Group(f"{title}; the darker the larger", *_shades(grid, most, console.width))
+    return Group(f"{title}: the darker the more", *_shades(grid, most, console.width))
 
 
 def _numbers(grid: Sequence[Sequence[Tile]], most: int) -> RenderableType:
@@ -46,14 +46,14 @@ def _numbers(grid: Sequence[Sequence[Tile]], most: int) -> RenderableType:
 
 
 def _tile(tile: Tile, most: int) -> Text:
-    """Rows, those that have gone, bytes, a bar, and the signs of the next update."""
-    share = tile.rows / most if most else 0
-    text = Text(f"{short(tile.rows)}\n")
+    """Results alive, those that have gone but lie there, bytes, a bar, the signs of the next update."""
+    share = tile.alive / most if most else 0
+    text = Text(f"{short(tile.alive)}\n")
     gone = tile.rows - tile.alive
     if gone:
         text.append(f"{short(gone)} gone\n", "dim")
     text.append(f"{in_bytes(tile.bytes) if tile.files else ''}\n", "dim")
-    text.append("█" * (round(BAR * share) or (tile.rows > 0)), _shade(share)[1])
+    text.append("█" * (round(BAR * share) or (tile.alive > 0)), _shade(share)[1])
     text.append(f"\n{_signs(tile)}", "bold yellow")
     return text
 
@@ -71,12 +71,12 @@ def _shades(grid: Sequence[Sequence[Tile]], most: int, width: int) -> Iterator[T
         for line in grid:
             text = Text(f"{line[0].row:>{wide}} ")
             for tile in line[begin : begin + block]:
-                sign, style = _shade(tile.rows / most) if tile.rows else ("·", "dim")
+                sign, style = _shade(tile.alive / most) if tile.alive else ("·", "dim")
                 text.append(sign, style)
                 text.append(f"{_signs(tile).replace(' ', ''):<2}", "bold yellow")
-            rows = sum(tile.rows for tile in line[begin : begin + block])
+            alive = sum(tile.alive for tile in line[begin : begin + block])
             size = sum(tile.bytes for tile in line[begin : begin + block])
-            text.append(f" {many(rows, 'result')}, {in_bytes(size)}", "dim")
+            text.append(f" {alive:,} alive, {in_bytes(size)}", "dim")
             yield text
 
 

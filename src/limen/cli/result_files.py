@@ -1,6 +1,6 @@
 """Files of results: written piece by piece under a temporary name, renamed when all is in.
 
-So a file with the final name is always whole. Csv joins a list of ids with `;`.
+So a file with the final name is always whole. Csv joins a list of ids with `;`, with nothing for a null.
 """
 
 from __future__ import annotations
@@ -127,9 +127,17 @@ def _joined(table: pa.Table) -> pa.Table:
         if _is_list(field.type):
             large = pt.is_large_list(field.type)
             texts = pa.large_list(pa.string()) if large else pa.list_(pa.string())
-            joined = pc.binary_join(table.column(i).cast(texts), SEPARATOR)
-            table = table.set_column(i, field.name, joined)
+            lists = table.column(i).cast(texts).combine_chunks()
+            table = table.set_column(i, field.name, _joined_lists(lists))
     return table
+
+
+def _joined_lists(lists: Any) -> pa.Array:
+    """Texts of lists of texts; Arrow alone would make null of all of a list with a null in it."""
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0))
+    offsets = pa.concat_arrays([pa.array([0], ends.type), ends])
+    filled = type(lists).from_arrays(offsets, pc.fill_null(lists.flatten(), ""))
+    return pc.if_else(lists.is_valid(), pc.binary_join(filled, SEPARATOR), None)
 
 
 def _finite(table: pa.Table) -> pa.Table:

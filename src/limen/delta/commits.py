@@ -11,7 +11,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from limen.delta import log
-from limen.delta.disk import to_disk
+from limen.delta.disk import to_disk, unpanicked
 
 
 def commit(
@@ -28,14 +28,15 @@ def commit(
     """
     version = int(delta.version()) + 1
     try:
-        delta.create_write_transaction(
-            list(actions),
-            "append",
-            delta.schema(),
-            partition_by,
-            commit_properties=properties(info, marks),
-            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
-        )
+        with unpanicked():
+            delta.create_write_transaction(
+                list(actions),
+                "append",
+                delta.schema(),
+                partition_by,
+                commit_properties=properties(info, marks),
+                post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+            )
     except CommitFailedError:
         raise
     except (DeltaError, OSError):  # perhaps of what comes after the commit: a checkpoint

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from deltalake.exceptions import DeltaError
 
 _process: int | None = None
 
@@ -39,6 +43,17 @@ def is_forked() -> bool:
     global _process
     _process = _process or os.getpid()
     return _process != os.getpid()
+
+
+@contextmanager
+def unpanicked() -> Iterator[None]:
+    """A panic of deltalake, which is no Exception to Python, as one of its errors."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise DeltaError(str(error)) from None
 
 
 def plain(error: Exception) -> str:

@@ -8,6 +8,7 @@ vacuum when they are a day old: a younger one may be of a batch at work.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -22,7 +23,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from limen.archive import Archive, ArchiveError
-from limen.archive.archive import GRACE
+from limen.archive.shape import as_wait
 from limen.archive.table import BESIDE, INCOMING
 from limen.model import LimenError
 from limen.spark.task import batch_of_task
@@ -55,7 +56,7 @@ def archive_sink(
     queries: float = 1,
     space: bool = False,
     probes_first: bool = False,
-    grace: timedelta = GRACE,
+    grace: timedelta | None = None,
     **trigger: Any,
 ) -> StreamingQuery:
     """Start a query that keeps the rows of a streaming frame in an archive.
@@ -73,10 +74,19 @@ def archive_sink(
         raise LimenError(
             "archive_sink takes a streaming frame; use archive.update for a static one"
         )
+    if not isinstance(archive, (Archive, str, os.PathLike)):
+        raise LimenError(f"archive={archive!r}: an archive or its folder is needed")
     schema = to_arrow_schema(frame.schema, timezone="UTC")
-    folder = archive.path if isinstance(archive, Archive) else Path(archive).absolute()
+    frame.sparkSession.dataSource.register(ArchiveSink)
+    writer = frame.writeStream.format(FORMAT).outputMode("append")
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger:  # refused by Spark before an archive is made
+        writer = writer.trigger(**trigger)
+    if window is not None and delay is not None:
+        _check_delay(delay, schema, generated or "generated")
     kept = Archive.open(
-        folder,
+        archive.path if isinstance(archive, Archive) else archive,
         schema if window is not None else None,
         key=key,
         generated=generated,
@@ -95,15 +105,17 @@ def archive_sink(
     if kept.shape.count_based:
         raise LimenError("a stream does not tell how many rows the windows of an archive have seen")
     wait = 0 if delay is None else kept.shape.duration(delay, "delay")
-    where = Path(checkpoint).absolute() if checkpoint else folder.with_name(f"{folder.name}.ckpt")
-    frame.sparkSession.dataSource.register(ArchiveSink)
-    writer = frame.writeStream.format(FORMAT).option("path", str(folder)).option("delay", str(wait))
-    writer = writer.option("checkpointLocation", str(where)).outputMode("append")
-    if name is not None:
-        writer = writer.queryName(name)
-    if trigger:
-        writer = writer.trigger(**trigger)
-    return writer.start()
+    where = kept.path.with_name(f"{kept.path.name}.ckpt")
+    if checkpoint:
+        where = Path(checkpoint).expanduser().absolute()
+    writer = writer.option("path", str(kept.path)).option("delay", str(wait))
+    return writer.option("checkpointLocation", str(where)).start()
+
+
+def _check_delay(delay: Duration, schema: pa.Schema, generated: str) -> None:
+    """Of an archive that is yet to be made, if the frame has its times."""
+    if generated in schema.names:
+        as_wait(delay, pa.types.is_timestamp(schema.field(generated).type), "delay")
 
 
 class ArchiveSink(DataSource):

@@ -51,10 +51,12 @@ def write_delta(
 
     if not frame.isStreaming:
         raise LimenError("write_delta takes a streaming frame; a static one has writers of its own")
-    folder = Path(path).absolute()
+    folder = Path(path).expanduser().absolute()
     if DeltaTable.is_deltatable(str(folder)):
         check_schema(DeltaTable(str(folder)), to_arrow_schema(frame.schema, timezone="UTC"))
-    where = Path(checkpoint).absolute() if checkpoint else folder.with_name(f"{folder.name}.ckpt")
+    where = folder.with_name(f"{folder.name}.ckpt")
+    if checkpoint:
+        where = Path(checkpoint).expanduser().absolute()
     frame.sparkSession.dataSource.register(DeltaSink)
     writer = frame.writeStream.format(FORMAT).option("path", str(folder))
     writer = writer.option("checkpointLocation", str(where)).outputMode("append")

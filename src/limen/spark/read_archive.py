@@ -7,6 +7,8 @@ pages are verified.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,8 +44,10 @@ def read_archive(
 
     from limen.archive import Archive, Snapshot
 
-    if isinstance(archive, (str, Path)):
-        archive = Archive.open(archive)
+    if not isinstance(archive, (Archive, Snapshot, str, os.PathLike)):
+        raise LimenError(f"archive={archive!r}: an archive, its folder or a snapshot is needed")
+    if isinstance(archive, (str, os.PathLike)):
+        archive = Archive.open(Path(archive))
     taken = archive if isinstance(archive, Snapshot) else archive.snapshot()
     if key is not None and between is not None:
         raise LimenError("read_archive is for a key or for keys between two, not for both")
@@ -54,5 +58,10 @@ def read_archive(
     if not files:
         return spark.createDataFrame([], schema)
     reader = spark.read.schema(schema).option("parquet.page.verify-checksum.enabled", "true")
-    frame = reader.parquet(*(str(taken.path / file.path) for file in files))
+    frame = reader.parquet(*(_literally(taken.path / file.path) for file in files))
     return frame.where(taken.where(key, between, generated, expires, quote="`"))
+
+
+def _literally(path: Path) -> str:
+    """A path whose signs mean themselves: Spark takes paths for patterns."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", str(path))
