@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import limen.partitions.histograms as module
-from limen.partitions.histograms import Histogram, Values, optima
+from limen.kernels.kmeans import even_runs, lloyd
+from limen.partitions.canonical import canonical
+from limen.partitions.counts import Steps, Values
+from limen.partitions.hist_ssi import Part, Rest, share_out, share_out_by_error
+from limen.partitions.hist_ssi import taken_apart as apart
+from limen.partitions.histograms import Histogram, optima
 from limen.testing.strategies import INT64, ordinal_ranges, ordinals
 
 Rows = list[tuple[int, int]]
@@ -179,13 +183,13 @@ def test_mapped_costs_no_more_than_shared(relative_to: str, rows: Rows, k: int) 
 def _cost(rows: Rows, k: int, method: str, relative_to: str) -> float:
     """The sum of the parts' squared errors, as the two methods leave them."""
     lo, hi = columns(rows)
-    groups, phi = module.canonical(lo, hi), Values.among(lo, hi)
-    exact = module.Steps.of(np.sort(lo), np.sort(hi), phi)
-    parts, rest = module._taken_apart(groups, lo[groups.order], hi, k, exact, phi)
+    groups, phi = canonical(lo, hi), Values.among(lo, hi)
+    exact = Steps.of(np.sort(lo), np.sort(hi), phi)
+    parts, rest = apart(groups, lo[groups.order], hi, k, exact, phi)
     for part in parts if relative_to == "all" else []:
         part.weigh(exact, phi)
     by_error = method == "mapped"
-    (module._share_out_by_error if by_error else module._share_out)(parts, rest, k)
+    (share_out_by_error if by_error else share_out)(parts, rest, k)
     assert sum(len(part.ends) - 1 for part in (*parts, *([rest] if rest else []))) <= k
     return sum(part.cost for part in (*parts, *([rest] if rest else [])))
 
@@ -305,7 +309,7 @@ def test_what_comes_and_goes_again_leaves_the_estimates(method: str) -> None:
     found.insert(lo[:50], hi[:50])
     found.delete(lo[:50], hi[:50])
     assert found.value == pytest.approx(before)
-    exact = module.Steps.of(np.sort(lo), np.sort(hi), found.values)
+    exact = Steps.of(np.sort(lo), np.sort(hi), found.values)
     means = exact.means(found.edges, found.value)
     assert (before[inside] < 0.9 * means[inside]).all()
 
@@ -313,7 +317,7 @@ def test_what_comes_and_goes_again_leaves_the_estimates(method: str) -> None:
 def test_buckets_are_shared_out_by_size() -> None:
     """Nine times as many intervals: nine times as many buckets, half of them on each side."""
     parts, rest = taken_apart(*around((270, 30)), 40)
-    module._share_out(parts, rest, 40)
+    share_out(parts, rest, 40)
     assert rest is None
     assert [len(part.ends) - 1 for part in parts] == [18, 18, 2, 2]
 
@@ -327,19 +331,17 @@ def around(sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return lo, np.concatenate([p + after for p, (_, after) in zip(points, ends, strict=True)])
 
 
-def taken_apart(
-    lo: np.ndarray, hi: np.ndarray, buckets: int
-) -> tuple[list[module._Part], module._Rest | None]:
-    groups, phi = module.canonical(lo, hi), Values.among(lo, hi)
-    exact = module.Steps.of(np.sort(lo), np.sort(hi), phi)
-    return module._taken_apart(groups, lo[groups.order], hi, buckets, exact, phi)
+def taken_apart(lo: np.ndarray, hi: np.ndarray, buckets: int) -> tuple[list[Part], Rest | None]:
+    groups, phi = canonical(lo, hi), Values.among(lo, hi)
+    exact = Steps.of(np.sort(lo), np.sort(hi), phi)
+    return apart(groups, lo[groups.order], hi, buckets, exact, phi)
 
 
 @pytest.mark.parametrize("buckets", [8, 9, 11, 14, 19])
 def test_no_other_shares_are_fairer(buckets: int) -> None:
     """Sainte-Lague: of all ways to give each part one at least, the sum of k**2 / size is the least."""
     parts, rest = taken_apart(*around((100, 41, 17)), buckets)
-    module._share_out(parts, rest, buckets)
+    share_out(parts, rest, buckets)
     assert rest is None and len(parts) == 6
     sizes, given = [part.size for part in parts], [len(part.ends) - 1 for part in parts]
     cuts = combinations(range(1, buckets), len(parts) - 1)
@@ -353,12 +355,12 @@ def test_no_other_shares_are_fairer(buckets: int) -> None:
 def test_the_buckets_of_a_part_are_as_good_as_rounds_make_them() -> None:
     """One more round of k-means changes nothing; and it was not so from the beginning."""
     parts, rest = taken_apart(*around((270, 90, 30)), 40)
-    module._share_out(parts, rest, 40)
+    share_out(parts, rest, 40)
     for part in parts:
         ends = part.ends.copy()
-        assert module.lloyd(part.heights, part.before, ends, 1) == 0
+        assert lloyd(part.heights, part.before, ends, 1) == 0
         assert ends.tolist() == part.ends.tolist()
-    first = [module.even_runs(p.heights, p.weights, len(p.ends) - 1) for p in parts]
+    first = [even_runs(p.heights, p.weights, len(p.ends) - 1) for p in parts]
     assert any(one.tolist() != p.ends.tolist() for one, p in zip(first, parts, strict=True))
 
 

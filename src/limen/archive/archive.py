@@ -20,11 +20,13 @@ import pyarrow as pa
 
 from limen.archive import layouts
 from limen.archive.errors import ArchiveError, ConflictError
+from limen.archive.keys import plus_zero
 from limen.archive.layouts import Choice, Layout
 from limen.archive.reader import Snapshot, SubIndex
-from limen.archive.shape import Duration, Moment, Shape, as_sides, make_shape, plus_zero
+from limen.archive.shape import Shape, as_sides, make_shape
 from limen.archive.state import Invalid, State, check_counts
 from limen.archive.table import Mark, Table
+from limen.archive.times import Duration, Moment
 from limen.archive.writer import Work, Writer, estimated
 from limen.delta import log
 from limen.delta.disk import folder_of

@@ -27,8 +27,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from limen.archive.errors import ArchiveError
+from limen.archive.keys import Key
 from limen.archive.layouts import Cell
-from limen.archive.shape import COLUMN, I64, ROW, Key, Mask, Shape
+from limen.archive.shape import COLUMN, I64, ROW, Mask, Shape
 
 MIN_BYTES = 64 << 10  # of a row group that ends with its key
 MAX_BYTES = 4 << 20  # of any

@@ -22,10 +22,12 @@ import pyarrow.compute as pc
 from limen.archive import files
 from limen.archive.errors import ArchiveError
 from limen.archive.files import DataFile
+from limen.archive.keys import Key
 from limen.archive.layouts import Cell, Layout
-from limen.archive.shape import Duration, Key, Mask, Moment, Shape, as_duration
+from limen.archive.shape import Mask, Shape
 from limen.archive.state import Invalid, State, alive
 from limen.archive.table import check_process
+from limen.archive.times import Duration, Moment, as_duration
 
 SLICE_ROWS = 200_000  # of a scan in order of the key, about
 FEW = 16  # ranges of keys, for which the invalidated keys among them are found beforehand

@@ -21,8 +21,9 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from limen.archive.columns import stored
 from limen.archive.errors import ArchiveError
-from limen.archive.shape import COLUMN, ROW, Shape, stored
+from limen.archive.shape import COLUMN, ROW, Shape
 from limen.archive.state import State
 from limen.delta import log
 from limen.delta.disk import plain, unpanicked

@@ -10,9 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from limen.archive.columns import one
 from limen.archive.errors import ArchiveError
+from limen.archive.keys import Key
 from limen.archive.layouts import Cell, Layout, Stretch
-from limen.archive.shape import FARTHEST, I64, Key, Mask, Shape, one
+from limen.archive.shape import I64, Mask, Shape
+from limen.archive.times import FARTHEST
 
 
 @dataclass(frozen=True)
@@ -95,9 +98,7 @@ class Invalid:
     @classmethod
     def none(cls, shape: Shape) -> Invalid:
         empty = np.empty(0, np.int64)
-        return cls(
-            shape.schema.field(shape.key).type and pa.array([], shape.key_type), empty, empty
-        )
+        return cls(pa.array([], shape.key_type), empty, empty)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from limen.archive import Archive, Receipt, Snapshot
     from limen.archive.grid import Tile
-    from limen.archive.shape import Duration, Moment, Shape
+    from limen.archive.shape import Shape
+    from limen.archive.times import Duration, Moment
 
 SHOWN = 20  # rows of a table, if not said
 

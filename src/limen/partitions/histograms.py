@@ -8,11 +8,6 @@ it is off is measured relative to f, over the distribution phi of the values to 
 (where nothing contains x the paper's quotient is not defined; it is taken relative to 1 there). Without
 a sample of the values phi is uniform between the least and the greatest end.
 
-HIST-SSI takes the canonical stabbing partition. All intervals of a group contain its point, so how many
-of them contain x rises up to the point and falls beyond it; of a monotone function the best histogram is
-the best clustering of its heights, weighted by phi / height**2 (Lemma 5). The groups' histograms are
-added up.
-
 Buckets are counted as the paper does: those that the parts of the groups are given. Where parts overlap
 their sum changes more often than either, and each group ends somewhere: `pieces` counts what the sum has.
 
@@ -30,126 +25,25 @@ import numpy as np
 import numpy.typing as npt
 
 from limen.indexes.protocol import plain
-from limen.kernels.kmeans import centres, even_runs, layer, lloyd, sums, total
-from limen.kernels.step_functions import (
-    cuts,
-    evenly_below,
-    extremes,
-    fall,
-    least_costs,
-    rise,
-    steps,
-    weigh,
-)
+from limen.kernels.step_functions import cuts, extremes, least_costs
 from limen.model import INT64_MAX, INT64_MIN
-from limen.partitions.canonical import Canonical, canonical, refuse_upside_down
+from limen.partitions.canonical import canonical, refuse_upside_down
+from limen.partitions.counts import (
+    F64,
+    I64,
+    Runs,
+    Steps,
+    Values,
+    added_up,
+    lasts_of,
+    means_of,
+)
+from limen.partitions.hist_ssi import runs_of_groups
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 Method = Literal["shared", "mapped"]
 Relative = Literal["group", "all"]
 
-MICRO = 512  # runs to which the points of a part are reduced before exact clustering
 MASK = 2**64 - 1
-ROUNDS = 500  # of the iterative k-means; it is seldom more than a few dozen
-
-
-class Values:
-    """phi: how the values to come are distributed."""
-
-    def __init__(self, first: int, last: int, sample: npt.ArrayLike | None = None) -> None:
-        """As the sample; without one, uniform over the integers first..last."""
-        self.first, self.last = first, last
-        self._sample = None if sample is None else np.sort(plain(sample, np.int64))
-        if self._sample is not None and not len(self._sample):
-            raise ValueError("a sample of values needs at least one")
-
-    @classmethod
-    def among(cls, lo: I64, hi: I64, sample: npt.ArrayLike | None = None) -> Values:
-        """Uniform between the ends of intervals, where they have ends, unless there is a sample.
-
-        An interval that is open to a side has no end there.
-        """
-        ends = [x for x in (lo[lo != INT64_MIN], hi[hi != INT64_MAX]) if len(x)]
-        if not ends and sample is not None and np.size(sample):
-            ends = [plain(sample, np.int64)]
-        if not ends:
-            return cls(INT64_MIN, INT64_MAX, sample)
-        return cls(min(int(x.min()) for x in ends), max(int(x.max()) for x in ends), sample)
-
-    def as_far_as(self, first: int, last: int) -> Values:
-        """With ends as far out as these; a sample stays as it is."""
-        found = Values(first, last)
-        found._sample = self._sample
-        return found
-
-    def below(self, xs: I64) -> F64:
-        """The share of values below each x."""
-        if self._sample is not None:
-            return np.searchsorted(self._sample, xs, "left") / len(self._sample)
-        return evenly_below(xs, self.first, self.last, 0)
-
-    def up_to(self, xs: I64) -> F64:
-        """The share of values below or at each x."""
-        if self._sample is not None:
-            return np.searchsorted(self._sample, xs, "right") / len(self._sample)
-        return evenly_below(xs, self.first, self.last, 1)
-
-    def by_piece(self, firsts: I64) -> F64:
-        """The share of values from each of `firsts`, which are in order, to before the next."""
-        return _mass(self.below(firsts))
-
-    def between(self, firsts: I64, lasts: I64) -> F64:
-        """The share of values in each range, both ends included."""
-        return self.up_to(lasts) - self.below(firsts)
-
-
-class Steps(NamedTuple):
-    """f: pieces from INT64_MIN on, with the share of values below each."""
-
-    firsts: I64
-    heights: I64
-    below: F64
-
-    @classmethod
-    def of(cls, lo: I64, hi: I64, values: Values) -> Steps:
-        """lo and hi are in order, each by itself."""
-        firsts, heights = steps(lo, hi)
-        if not len(firsts) or firsts[0] != INT64_MIN:
-            firsts = np.concatenate([np.array([INT64_MIN], np.int64), firsts])
-            heights = np.concatenate([np.zeros(1, np.int64), heights])
-        return cls(firsts, heights, values.below(firsts))
-
-    @property
-    def weights(self) -> F64:
-        """By which the square of an error counts."""
-        return _mass(self.below) / np.maximum(self.heights, 1).astype(np.float64) ** 2
-
-    @property
-    def reach(self) -> slice:
-        """The pieces between the first and the last that are not 0."""
-        if not self.heights.any():
-            return slice(0, 0)
-        return slice(int(self.heights[0] == 0), len(self.heights) - int(self.heights[-1] == 0))
-
-    def weigh(self, firsts: I64, below: F64, last: int, phi: Values) -> F64:
-        """Of other pieces, the sums of phi / f**2; the last of them ends with `last`."""
-        end = float(phi.up_to(np.array([last], np.int64))[0])
-        return weigh(firsts, below, last, end, self.firsts, self.below, self.heights)
-
-    def means(self, edges: I64, otherwise: F64) -> F64:
-        """The mean of f by bucket, over the values expected; where none are, or a piece lies across an
-        edge, another number."""
-        at = np.searchsorted(self.firsts, edges)
-        if at[-1] == len(self.firsts) or (self.firsts[at] != edges).any():
-            return otherwise.copy()
-        each = _mass(self.below)
-        mass = np.add.reduceat(each, at)
-        summed = np.add.reduceat(each * self.heights, at)
-        return np.where(mass > 0, summed / np.where(mass > 0, mass, 1), otherwise)
-
-    def at(self, xs: I64) -> I64:
-        return self.heights[np.searchsorted(self.firsts, xs, "right") - 1]
 
 
 class Error(NamedTuple):
@@ -207,7 +101,7 @@ class Histogram:
         known = None if len(exact.firsts) == 1 else Span(values.first, values.last)
         self._built = self._known = known
         inner = exact.reach
-        begins, ends = exact.firsts[inner][:1], _lasts(exact.firsts)[inner][-1:]
+        begins, ends = exact.firsts[inner][:1], lasts_of(exact.firsts)[inner][-1:]
         self.pieces = int(((edges >= begins) & (edges <= ends)).sum()) if len(begins) else 0
 
     def __len__(self) -> int:
@@ -293,20 +187,18 @@ class Histogram:
         if relative_to not in ("group", "all"):
             raise ValueError(f"errors are relative to the 'group' or to 'all', not {relative_to!r}")
         groups = canonical(lo, hi)
-        begins = lo[groups.order]
-        exact = Steps.of(begins, np.sort(hi), phi)
-        parts, rest = _taken_apart(groups, begins, hi, buckets, exact, phi)
-        if relative_to == "all":
-            for part in parts:
-                part.weigh(exact, phi)
-        if method == "shared" or (rest is not None and buckets > MICRO // 2):
-            _share_out(parts, rest, buckets)
-        else:
-            _share_out_by_error(parts, rest, buckets)
-        runs = [part.runs() for part in parts]
-        if rest is not None:
-            runs.append(rest.runs())
-        edges, value = _added_up(runs)
+        exact = Steps.of(lo[groups.order], np.sort(hi), phi)
+        runs = runs_of_groups(
+            groups,
+            lo,
+            hi,
+            buckets,
+            exact,
+            phi,
+            by_error=method == "mapped",
+            relative_to_all=relative_to == "all",
+        )
+        edges, value = added_up(runs)
         handed = sum(len(run.values) for run in runs)
         return cls(edges, value, exact, phi, len(lo), handed, buckets)
 
@@ -419,7 +311,7 @@ class Histogram:
         starts = _union(self.edges, edges)
         old, at = np.searchsorted(self.edges, starts, "right") - 1, np.searchsorted(starts, edges)
         new = np.searchsorted(edges, starts, "right") - 1
-        mass, width = self.values.by_piece(starts), _width(starts, _lasts(starts))
+        mass, width = self.values.by_piece(starts), _width(starts, lasts_of(starts))
         weight = np.where((np.add.reduceat(mass, at) > 0)[new], mass, width)
         weight /= np.add.reduceat(weight, at)[new]
         self._mean = np.add.reduceat(weight * self._mean[old], at)
@@ -443,7 +335,7 @@ class Histogram:
         """By bucket: intervals that cover it all, that cover some of it, and the sum of their shares."""
         first, last = plain(lo, np.int64), plain(hi, np.int64)
         refuse_upside_down(first, last)
-        size, lasts = len(self.edges), _lasts(self.edges)
+        size, lasts = len(self.edges), lasts_of(self.edges)
         a, b = self._bucket(first), self._bucket(last)
         from_edge, to_edge = first == self.edges[a], last == lasts[b]
         begin, end = a + ~from_edge, b + to_edge
@@ -464,7 +356,7 @@ class Histogram:
     def _share_of(self, buckets: npt.NDArray[np.intp], firsts: I64, lasts: I64) -> F64:
         """Of a bucket's values, those in a range within it; of its width, if it has no values."""
         mass = self.mass[buckets]
-        edges, ends = self.edges[buckets], _lasts(self.edges)[buckets]
+        edges, ends = self.edges[buckets], lasts_of(self.edges)[buckets]
         by_width = _width(firsts, lasts) / _width(edges, ends)
         by_mass = self.values.between(firsts, lasts) / np.where(mass > 0, mass, 1)
         return np.where(mass > 0, np.minimum(by_mass, 1), by_width)
@@ -489,231 +381,11 @@ def optima(
     made = []
     for number in buckets:
         ends = cuts(weights, heights, table, min(number, len(heights)))
-        value = _means_of(heights, weights, ends)
-        run = _Runs(firsts[ends[:-1]], _lasts(exact.firsts)[inner][ends[1:] - 1], value)
-        edges, summed = _added_up([run])
+        value = means_of(heights, weights, ends)
+        run = Runs(firsts[ends[:-1]], lasts_of(exact.firsts)[inner][ends[1:] - 1], value)
+        edges, summed = added_up([run])
         made.append(Histogram(edges, summed, exact, phi, len(lo), number, number))
     return made
-
-
-# -- the parts of HIST-SSI ---------------------------------------------------------------------------
-
-
-class _Runs(NamedTuple):
-    """Buckets: x from, x to, value."""
-
-    firsts: I64
-    lasts: I64
-    values: F64
-
-
-class _Part:
-    """One side of a group: its pieces from the stabbing point outward, so that heights fall."""
-
-    def __init__(self, pieces: tuple[I64, I64, I64], phi: Values, size: float) -> None:
-        self.firsts, self.lasts, heights = pieces
-        self.size = size  # intervals, by which buckets are shared out
-        self.heights = heights.astype(np.float64)
-        self.weights = phi.between(self.firsts, self.lasts) / self.heights**2
-        self.before = sums(self.heights, self.weights)
-        self.ends = np.array([0, len(heights)], np.int64)
-
-    def __len__(self) -> int:
-        return len(self.heights)
-
-    def weigh(self, exact: Steps, phi: Values) -> None:
-        """Let errors be relative to the count of all intervals."""
-        order = slice(None, None, 1 if self.firsts[0] <= self.firsts[-1] else -1)
-        firsts = np.ascontiguousarray(self.firsts[order])
-        found = exact.weigh(firsts, phi.below(firsts), self.lasts.max(), phi)
-        self.weights = found[order].copy()
-        self.before = sums(self.heights, self.weights)
-
-    def cluster(self, ends: I64) -> None:
-        """Iterative k-means from these runs on."""
-        lloyd(self.heights, self.before, ends, ROUNDS)
-        self.ends = ends
-
-    @property
-    def cost(self) -> float:
-        return float(total(self.before, self.ends))
-
-    def runs(self) -> _Runs:
-        one, other = self.ends[:-1], self.ends[1:] - 1
-        return _Runs(
-            np.minimum(self.firsts[one], self.firsts[other]),
-            np.maximum(self.lasts[one], self.lasts[other]),
-            centres(self.heights, self.before, self.ends),
-        )
-
-
-class _Layers:
-    """The least cost of a part with one bucket, two, ...: a layer when it is asked for.
-
-    Exact for at most `micro` runs of its points instead of the points: the idea of Har-Peled and
-    Mazumdar.
-    """
-
-    def __init__(self, part: _Part, micro: int) -> None:
-        self._micro = even_runs(part.heights, part.weights, micro)
-        self._before = np.ascontiguousarray(part.before[self._micro])
-        none = np.full(len(self._micro), np.inf)
-        none[0] = 0.0
-        self._costs, self._begins = layer(self._before, none)
-        self._path = [self._begins]
-        self.cost = float(self._costs[-1])
-
-    def gain(self) -> float:
-        """What one bucket more takes off the cost; costs are convex, so gains never grow."""
-        self._costs, begins = layer(self._before, self._costs)
-        self._path.append(begins)
-        before, self.cost = self.cost, float(self._costs[-1])
-        return before - self.cost
-
-    def ends(self, k: int) -> I64:
-        """Of the best k runs. Some may be empty, when fewer cost as little: other points get these."""
-        found = [len(self._micro) - 1]
-        for begins in reversed(self._path[:k]):
-            found.append(int(begins[found[-1]]))
-        ends = self._micro[np.unique(np.array(found, np.int64))]
-        if len(ends) <= k:
-            others = np.setdiff1d(np.arange(self._micro[-1]), ends)
-            ends = np.sort(np.concatenate([ends, others[: k + 1 - len(ends)]]))
-        return ends
-
-
-class _Rest:
-    """All groups that are not taken apart, as one function that need not be monotone."""
-
-    def __init__(self, rest: Steps, weights: F64, size: int) -> None:
-        inner = rest.reach
-        self.size = size
-        self.firsts, self.lasts = rest.firsts[inner], _lasts(rest.firsts)[inner]
-        self.heights = rest.heights[inner].astype(np.float64)
-        self.weights = weights[inner].copy()
-        self._micro = even_runs(self.heights, self.weights, MICRO)
-        self._sums = np.add.reduceat(self.weights, self._micro[:-1])
-        self._means = _means_of(self.heights, self.weights, self._micro)
-        self.ends = self._micro[[0, -1]]
-        self.table = np.empty((0, 0))
-
-    def __len__(self) -> int:
-        return len(self.heights)
-
-    def costs(self, most: int) -> F64:
-        """The least costs with 1..most buckets, apart from what the reduction to runs has cost."""
-        self.table = least_costs(self._sums, self._means, most)
-        found: F64 = self.table[1:, -1]
-        return found
-
-    def cluster(self, k: int) -> None:
-        self.ends = self._micro[cuts(self._sums, self._means, self.table, k)]
-
-    def spread(self, k: int) -> None:
-        """The best k buckets; evenly, if they are many."""
-        if k > MICRO // 2:
-            self.ends = even_runs(self.heights, self.weights, k)
-        else:
-            self.costs(k)
-            self.cluster(k)
-
-    @property
-    def cost(self) -> float:
-        each = np.repeat(_means_of(self.heights, self.weights, self.ends), np.diff(self.ends))
-        return float(self.weights @ (self.heights - each) ** 2)
-
-    def runs(self) -> _Runs:
-        means = _means_of(self.heights, self.weights, self.ends)
-        return _Runs(self.firsts[self.ends[:-1]], self.lasts[self.ends[1:] - 1], means)
-
-
-def _taken_apart(
-    groups: Canonical, begins: I64, hi: I64, buckets: int, exact: Steps, phi: Values
-) -> tuple[list[_Part], _Rest | None]:
-    """The parts that get buckets of their own, and what is left; `begins` are the lo in order."""
-    if not len(groups):
-        return [], None
-    ends = hi[groups.order]
-    sides = 1 + (np.maximum.reduceat(ends, groups.starts[:-1]) > groups.points)
-    own = groups.sizes * buckets >= sides * len(begins)
-    if sides.sum() <= buckets:
-        own[:] = True
-    parts = []
-    for g in np.flatnonzero(own).tolist():
-        mine = slice(groups.starts[g], groups.starts[g + 1])
-        size = (mine.stop - mine.start) / int(sides[g])
-        parts.append(_Part(rise(begins[mine], groups.points[g]), phi, size))
-        if sides[g] == 2:
-            parts.append(_Part(fall(np.sort(ends[mine])), phi, size))
-    if own.all():
-        return parts, None
-    if not own.any():
-        rest, weights = exact, exact.weights
-    else:
-        others = np.repeat(~own, groups.sizes)
-        rest = Steps.of(begins[others], np.sort(ends[others]), phi)
-        weights = exact.weigh(rest.firsts, rest.below, INT64_MAX, phi)
-    return parts, _Rest(rest, weights, int(groups.sizes[~own].sum()))
-
-
-def _share_out(parts: list[_Part], rest: _Rest | None, buckets: int) -> None:
-    """Buckets in proportion to the sizes (by the method of Sainte-Lague), one to each at least."""
-    all_parts: list[_Part | _Rest] = [*parts, *([] if rest is None else [rest])]
-    if not all_parts:
-        return
-    sizes = np.array([part.size for part in all_parts], np.float64)
-    most = np.array([len(part) for part in all_parts])
-    given = np.ones(len(all_parts), np.int64)
-    for _ in range(buckets - len(all_parts)):
-        claims = np.where(given < most, sizes / (2 * given + 1), 0.0)
-        first = int(claims.argmax())
-        if not claims[first]:
-            break
-        given[first] += 1
-    for part, k in zip(parts, given.tolist(), strict=False):
-        part.cluster(even_runs(part.heights, part.weights, k))
-    if rest is not None:
-        rest.spread(int(given[-1]))
-
-
-def _share_out_by_error(parts: list[_Part], rest: _Rest | None, buckets: int) -> None:
-    """Each bucket to the part that gains most by it: the best that can be done, as gains only fall.
-
-    What is left over from the groups is not monotone and its gains may grow, so every number of buckets
-    for it is compared.
-    """
-    layers = [_Layers(part, max(MICRO, 2 * buckets)) for part in parts]
-    costs = [sum(layer.cost for layer in layers)]
-    gains = np.array([layer.gain() for layer in layers])
-    room = np.array([len(part) - 1 for part in parts], np.int64)
-    order: list[int] = []
-    for _ in range(min(buckets - len(parts) - (rest is not None), int(room.sum()))):
-        first = int(np.where(room > 0, gains, -1.0).argmax())
-        order.append(first)
-        costs.append(costs[-1] - float(gains[first]))
-        gains[first] = layers[first].gain()
-        room[first] -= 1
-    if rest is not None:
-        most = min(buckets - len(parts), len(rest))
-        for_parts = np.minimum(buckets - len(parts) - np.arange(1, most + 1), len(costs) - 1)
-        k = int((rest.costs(most) + np.array(costs)[for_parts]).argmin()) + 1
-        rest.cluster(k)
-        order = order[: for_parts[k - 1]]
-    given = 1 + np.bincount(np.array(order, np.int64), minlength=len(parts))
-    for part, layered, k in zip(parts, layers, given.tolist(), strict=True):
-        part.cluster(layered.ends(k))
-
-
-def _added_up(runs: Sequence[_Runs]) -> tuple[I64, F64]:
-    """The edges of the sum of these buckets over all of int64, and its values."""
-    firsts = np.concatenate([np.array([INT64_MIN], np.int64), *(run.firsts for run in runs)])
-    values = np.concatenate([np.zeros(1), *(run.values for run in runs)])
-    lasts = np.concatenate([np.array([INT64_MAX], np.int64), *(run.lasts for run in runs)])
-    ending = lasts != INT64_MAX
-    xs = np.concatenate([firsts, lasts[ending] + 1])
-    changes = np.concatenate([values, -values[ending]])
-    edges, at = np.unique(xs, return_inverse=True)
-    return edges, np.cumsum(np.bincount(at, changes, len(edges)))
 
 
 # -- small things ------------------------------------------------------------------------------------
@@ -734,21 +406,6 @@ def _whole(buckets: object) -> int:
     if buckets < 1:
         raise ValueError(f"a histogram needs a bucket, not {buckets}")
     return int(buckets)
-
-
-def _mass(below: F64) -> F64:
-    """The share of values in each piece, of those below each."""
-    found = np.empty(len(below), np.float64)
-    found[:-1] = below[1:] - below[:-1]
-    found[-1] = 1.0 - below[-1]
-    return found
-
-
-def _lasts(firsts: I64) -> I64:
-    """The last x of each piece: before the next begins."""
-    found = np.full(len(firsts), INT64_MAX, np.int64)
-    found[:-1] = firsts[1:] - 1
-    return found
 
 
 def _union(one: I64, other: I64) -> I64:
@@ -779,14 +436,3 @@ def _evenly(phi: Values, buckets: int, exact: Steps) -> I64:
 
 def _width(firsts: I64, lasts: I64) -> F64:
     return (lasts.astype(np.uint64) - firsts.astype(np.uint64)).astype(np.float64) + 1
-
-
-def _means_of(heights: F64, weights: F64, ends: I64) -> F64:
-    """The weighted mean of each run of pieces; the plain mean, if they have no weight."""
-    if len(ends) < 2:
-        return np.empty(0, np.float64)
-    begins = ends[:-1]
-    w = np.add.reduceat(weights, begins)
-    means = np.add.reduceat(weights * heights, begins) / np.where(w > 0, w, 1)
-    flat = np.add.reduceat(heights, begins) / np.diff(ends)
-    return np.where(w > 0, means, flat)

@@ -23,8 +23,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from limen.archive import Archive, ArchiveError
-from limen.archive.shape import as_wait
 from limen.archive.table import BESIDE, INCOMING
+from limen.archive.times import as_wait
 from limen.model import LimenError
 from limen.spark.task import batch_of_task
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.types import StructType
 
-    from limen.archive.shape import Duration
+    from limen.archive.times import Duration
 
 FORMAT = "limen-archive"
 

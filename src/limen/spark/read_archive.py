@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from limen.archive import Archive, Snapshot
-    from limen.archive.shape import Duration, Moment
+    from limen.archive.times import Duration, Moment
 
 Times = tuple["Moment | None", "Moment | None"]
 
