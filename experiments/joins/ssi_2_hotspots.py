@@ -183,8 +183,8 @@ def followed(steps: list[Update], alpha: float, epsilon: float, traced: bool) ->
         is_hot = np.zeros(size, np.bool_)
         is_hot[ids] = np.isin(of, hot.group)
         others = present.without(is_hot).tau()
-        wrong["cold"] += bool((hot.size < alpha / 2 * n).any())
-        wrong["missed"] += bool((scattered.size >= alpha * n).any())
+        wrong["cold"] += bool((hot.size / max(1, n) < alpha / 2).any())
+        wrong["missed"] += bool((scattered.size / max(1, n) >= alpha).any())
         wrong["many"] += len(hot.group) > 2 / alpha
         wrong["groups"] += len(groups.group) > (1 + epsilon) * tau + 2 / alpha
         wrong["scattered"] += len(scattered.group) > (1 + epsilon) * others

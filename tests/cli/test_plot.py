@@ -43,6 +43,10 @@ COLUMNS = {
     },
     "one point": {"x_lo": pa.array([3.5] * N), "x_hi": pa.array([3.5] * N)},
     "extremes": bounds(np.where(INTEGERS < 250, -1e308, 0.0), np.where(INTEGERS < 250, 1e308, 1.0)),
+    "dates to 9999": bounds(DAYS, np.where(INTEGERS < 250, np.datetime64("9999-12-31"), DAYS + 30)),
+    "timestamps from 1": bounds(
+        np.where(INTEGERS < 250, np.datetime64("0001-01-01T00:00:00.000000"), DAYS), DAYS + 30
+    ),
     "open ends only": {"x_lo": pa.array(INTEGERS)},
 }
 

@@ -40,9 +40,7 @@ def checked(tracker: limen.HotspotTracker, ends: dict, text: bool, alpha: float)
         assert (row["lo"], row["hi"]) == (max(lows, default=None), min(highs, default=None))
         assert row["lo"] is None or row["hi"] is None or row["lo"] <= row["hi"]
         assert row["queries"] == len(mine) and row["share"] == len(mine) / len(bounded)
-        least = alpha / 2 if row["hot"] else 0
-        assert least * len(bounded) <= len(mine)
-        assert row["hot"] or len(mine) < alpha * len(bounded)
+        assert row["share"] >= alpha / 2 if row["hot"] else row["share"] < alpha
     assert sorted(seen) == sorted(bounded) and len(tracker) == len(bounded)
     order = [(not row["hot"], -row["queries"]) for row in rows]
     assert order == sorted(order)

@@ -30,7 +30,8 @@ def check(of: refined.Refined, hot: kernel.Hot, inside: Ends, alpha: float, epsi
         assert hot.lo[place] == max(inside[v][0] for v in members)
         assert hot.hi[place] == min(inside[v][1] for v in members)
         assert hot.lo[place] <= hot.hi[place]
-        assert hot.sizes[place] == len(members) >= alpha / 2 * len(inside)
+        assert hot.sizes[place] == len(members)
+        assert len(members) / len(inside) >= alpha / 2
         assert of.ranks[g] == place
         assert of.points[g] == hot.hi[place]
         assert all(of.group_of[v] == g for v in members)
@@ -50,7 +51,7 @@ def check(of: refined.Refined, hot: kernel.Hot, inside: Ends, alpha: float, epsi
     assert [int(of.sizes[i]) for i in range(len(of.sizes))] == [
         sizes.count(i) for i in range(len(of.sizes))
     ]
-    assert all(size < alpha * len(inside) for size in sizes)
+    assert all(size / len(inside) < alpha for size in sizes)
     scattered = {v: inside[v] for v, g in found.items() if g not in groups}
     assert of.counts[refined.SOUND] <= len(greedy(scattered))
     assert len(sizes) <= (1 + epsilon) * len(greedy(scattered))

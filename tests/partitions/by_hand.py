@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -117,7 +118,7 @@ def check_trees(partition: RefinedPartition, groups: Iterable[int], inside: Ends
 
 def check_hot(partition: Hotspots, inside: Ends) -> None:
     """(I1), (I2); for (I3) see `Watched`."""
-    n, alpha = len(inside), partition.alpha
+    n, alpha = len(inside), Fraction(str(partition.alpha))  # as it was said, 0.07 for one
     hot, scattered = partition.hot(), partition.scattered()
     both = hot.group.tolist() + scattered.group.tolist()
     assert sorted(both) == sorted(partition.groups().group.tolist())
@@ -129,7 +130,7 @@ def check_hot(partition: Hotspots, inside: Ends) -> None:
     others = {v for g in scattered.group.tolist() for v in partition.members(g).tolist()}
     bound = (1 + partition.epsilon) * len(greedy({v: inside[v] for v in others}))
     assert len(scattered.group) <= bound
-    assert len(both) <= (1 + partition.epsilon) * len(greedy(inside)) + 2 / alpha
+    assert len(both) <= (1 + partition.epsilon) * len(greedy(inside)) + float(2 / alpha)
 
 
 # -- told of changes alone -----------------------------------------------------------------------

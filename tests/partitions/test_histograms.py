@@ -240,7 +240,7 @@ def test_what_is_refused() -> None:
             with pytest.raises(ValueError, match="the number of buckets is an integer, not"):
                 build([1], [2], bad)  # type: ignore[operator]
         assert build([INT64[0] + 1], [INT64[1] - 1], np.int64(3)).estimate([0]) == [1]  # type: ignore[operator]
-    with pytest.raises(ValueError, match="a number of buckets is needed"):
+    with pytest.raises(ValueError, match="a list of numbers of buckets is needed"):
         optima([1], [2], [])
     with pytest.raises(ValueError, match="interval 0: lo 3 is above hi 2"):
         Histogram.optimal([3], [2], 1)

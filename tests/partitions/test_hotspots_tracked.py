@@ -131,6 +131,33 @@ def test_hot_from_alpha_and_until_half_of_it() -> None:
     assert partition.moves.each == 44 / 162
 
 
+@pytest.mark.parametrize("alpha", [0.07, 0.14, 0.28, 0.55, 0.56])
+def test_shares_are_as_they_are_said(alpha: float) -> None:
+    """0.07 * 100 is a little above 7 in floats, but 7 of 100 is a share of 0.07."""
+    many = round(100 * alpha)
+    assert alpha * 100 > many
+    watched = Watched(Hotspots(alpha))
+    watched.do("insert", {v: (1000 + v, 1000 + v) for v in range(100 - many)})
+    watched.do("insert", {900 + v: (0, 9) for v in range(many)})
+    assert watched.partition.hot().size.tolist() == [many]
+    if many % 2 == 0:  # half of it, of 100 again
+        half = many // 2
+        watched.do("insert", {500 + v: (5000 + v, 5000 + v) for v in range(half)})
+        watched.do("delete", {900 + v: (0, 9) for v in range(half)})
+        assert watched.partition.hot().size.tolist() == [half]
+
+
+def test_around_takes_any_integer_for_what_it_is() -> None:
+    """The next float above 2**63 - 5 is 2**63."""
+    spots, top = Hotspots(0.5), 2**63
+    spots.insert(range(4), [top - 5, top - 5, top - 20, 0], [top - 1, top - 3, top - 18, 1])
+    group = spots.hot().group.tolist()[0]
+    for x, wanted in ((top - 4, False), (top - 3, True)):
+        for same in (x, np.uint64(x)):
+            below, above = spots.around(same)
+            assert (below == group, above is None) == (wanted, wanted)
+
+
 def test_a_hot_group_takes_whoever_meets_its_intersection() -> None:
     partition = Hotspots(0.5)
     partition.build([0, 1, 2, 3], [0, 1, 2, 50], [10, 11, 12, 50])

@@ -10,7 +10,7 @@ import pytest
 from limen.partitions import lazy, refined
 from limen.partitions.hotspots import Hotspots
 from limen.partitions.lazy import LazyPartition
-from limen.partitions.partition import Partition
+from limen.partitions.partition import Changes, Partition
 from limen.partitions.refined import RefinedPartition
 
 from .by_hand import as_found, snapshot
@@ -45,6 +45,48 @@ def test_subscribers(made: Made) -> None:
     partition.unsubscribe(told.append)
     partition.insert([1], [1], [2])
     assert len(told) == 1
+
+
+@partitions
+def test_what_is_asked_of_groups_and_numbers_that_are_not_there(made: Made) -> None:
+    partition = made()
+    partition.insert([0, 1], [1, 50], [2, 60])
+    groups = partition.groups().group
+    assert partition.has_groups([*groups.tolist(), 7, -1]).tolist() == [True, True, False, False]
+    assert partition.has([0, 7, -1]).tolist() == [True, False, False]
+    assert sorted(partition.points(groups.tolist()).tolist()) == [2, 60]
+    with pytest.raises(ValueError, match="there is no group 50"):
+        partition.points([50])
+    if isinstance(partition, RefinedPartition):
+        with pytest.raises(ValueError, match="there is no group 50"):
+            partition.common([50])
+        with pytest.raises(ValueError, match="id 50 is not in the partition"):
+            partition.ends([50])
+
+
+@partitions
+def test_all_are_told_although_one_is_interrupted(made: Made) -> None:
+    """What is done, that is: what was left of the batch is not."""
+    partition, told = made(), []
+
+    def interrupted(changes: Changes) -> None:
+        raise KeyboardInterrupt
+
+    partition.subscribe(interrupted)
+    partition.subscribe(told.append)
+    with pytest.raises(KeyboardInterrupt):
+        partition.insert([0], [1], [2])
+    assert partition.ids().tolist() == [0]
+    assert len(told) == 1
+
+
+@partitions
+def test_who_is_told_cannot_change_what_others_are_told(made: Made) -> None:
+    partition, told = made(), []
+    partition.subscribe(told.append)
+    partition.insert([3], [1], [2])
+    with pytest.raises(ValueError, match="read-only"):
+        told[0].interval[0] = 7
 
 
 @partitions

@@ -232,6 +232,8 @@ def test_there_is_no_such_group(bad: object) -> None:
 
 
 def test_what_cannot_be_kept_in_step_is_refused_at_the_making() -> None:
+    with pytest.raises(ValueError, match="over the groups of a partition, not of None"):
+        StabbingSetIndex(None, Strict)  # type: ignore[arg-type]
     partition = RefinedPartition()
     with pytest.raises(ValueError, match="called with the intervals of a group; 5 cannot be"):
         StabbingSetIndex(partition, 5)  # type: ignore[arg-type]
@@ -315,6 +317,72 @@ def test_a_structure_that_raised_is_made_anew_when_it_is_asked_for(made) -> None
         with pytest.raises(OSError, match="no room"):
             partition.insert([1], [0], [9])
         assert ask(index) == [{0, 1, 7}]
+
+
+@partitions
+def test_an_index_is_in_step_for_whoever_is_told_before_it(made) -> None:
+    """The partition has changed by then, the index has not been told yet."""
+    partition, seen = made(), []
+
+    def ask(changes: Changes) -> None:
+        items = [(point, sorted(structure.ids)) for point, structure in index.items()]
+        members = {g: sorted(ids.tolist()) for g, ids in partition.all_members()}
+        groups = partition.groups()
+        points = zip(groups.point.tolist(), groups.group.tolist(), strict=True)
+        assert items == [(point, members[g]) for point, g in points]
+        assert index.groups.group.tolist() == groups.group.tolist()
+        seen.append(len(items))
+
+    partition.subscribe(ask)
+    index = StabbingSetIndex(partition, Strict)
+    partition.insert([0, 1], [0, 1], [9, 9])
+    partition.insert([2, 3], [100, 2], [101, 9])
+    partition.delete([2])
+    assert seen[0] == 1 and seen[-1] == 1 and max(seen) == 2
+    assert [sorted(structure.ids) for _, structure in index.items()] == [[0, 1, 3]]
+
+
+@partitions
+def test_an_index_misses_nothing_when_a_change_is_interrupted(made) -> None:
+    partition, stops = made(), [KeyboardInterrupt(), KeyboardInterrupt(), None]
+
+    def interrupted(changes: Changes) -> None:
+        stop = stops.pop(0)
+        if stop is not None:
+            raise stop
+
+    partition.insert([0, 1], [0, 1], [9, 9])
+    partition.subscribe(interrupted)
+    index = StabbingSetIndex(partition, Strict)
+    with pytest.raises(KeyboardInterrupt):
+        partition.delete([0])
+    assert [structure.ids for _, structure in index.items()] == [{1}]
+    with pytest.raises(KeyboardInterrupt):
+        partition.insert([5], [100], [101])
+    partition.insert([6], [100], [101])
+    assert [structure.ids for _, structure in index.items()] == [{1}, {5, 6}]
+
+
+def test_items_of_a_partition_that_changes_meanwhile() -> None:
+    partition = RefinedPartition()
+    partition.insert([0, 1], [0, 20], [9, 29])
+    items = StabbingSetIndex(partition, Strict).items()
+    assert next(items)[0] == 9
+    partition.delete([1])
+    with pytest.raises(RuntimeError, match="has changed since the first of these items"):
+        next(items)
+
+
+def test_structures_are_not_made_by_changing_the_partition() -> None:
+    partition = RefinedPartition()
+    partition.insert([0], [0], [9])
+
+    def make(ids: np.ndarray) -> Strict:
+        partition.insert([5], [50], [59])
+        return Strict(ids)
+
+    with pytest.raises(RuntimeError, match="cannot be changed by what makes the structures"):
+        StabbingSetIndex(partition, make)
 
 
 def test_a_closed_index_stays_as_it_is() -> None:

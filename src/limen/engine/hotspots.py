@@ -14,6 +14,7 @@ from limen.engine.codes import NumberCodes, TextCodes
 from limen.model import (
     INT64_MAX,
     INT64_MIN,
+    LimenError,
     QueryError,
     QuerySet,
     attribute_type,
@@ -82,7 +83,10 @@ class HotspotTracker:
         if attributes is not None and self.on in (types := Known(attributes)):
             _refuse_other(self.on, self.kind, types.type_of(self.on))
         self._bounds = bounds
-        self._tracked = Hotspots(alpha, epsilon)
+        try:
+            self._tracked = Hotspots(alpha, epsilon)
+        except ValueError as error:
+            raise LimenError(str(error)) from None
         ids, lo, hi = self._constraining(found)
         self._numbers = _Numbers(found.ids.type)
         self._tracked.build(self._numbers.give(ids), lo, hi)
@@ -97,7 +101,7 @@ class HotspotTracker:
         What a set or a frame says of other attributes is not looked at, so it does not matter whether
         these were known before. An id that is in is refused, whatever its query is now.
         """
-        found = queries
+        found = queries.snapshot() if isinstance(queries, Catalog) else queries
         if not isinstance(found, QuerySet):
             rows = _of_attribute(queries, self.on) if is_frame(queries) else queries
             found = QuerySet.of(rows, self._known, bounds=self._bounds)

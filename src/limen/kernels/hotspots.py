@@ -2,8 +2,9 @@
 
 An interval is either in one of the hot groups, of which there are at most 2 / alpha, or scattered: in the
 refined partition of the others (`refined.py`). A scattered group becomes hot with alpha n intervals, a
-hot one scattered with less than alpha n / 2. Both go over as they are, with their trees; the demoted is a
-new group of the partition. (In the paper its intervals are inserted one by one; what is promised of the
+hot one scattered with less than alpha n / 2. (It is shares that are compared: as floats 0.07 * 100 is
+above 7, but 7 / 100 is 0.07.) Both go over as they are, with their trees; the demoted is a new group of
+the partition. (In the paper its intervals are inserted one by one; what is promised of the
 partition is kept either way, since it is reconstructed when its groups are too many.)
 
 An update costs a look at the hot groups and what it costs in the partition, a promotion or demotion a
@@ -99,8 +100,18 @@ def _promote(of: Refined, hot: Hot, update: int, group: int) -> None:
 
 
 @leaf
-def _promote_large(of: Refined, hot: Hot, update: int, group: int, least: float) -> None:
-    if of.nodes[of.roots[group], avl.SIZE] >= least:
+def _is_large(size: int, n: int, alpha: float) -> bool:
+    return size > 0 and size / n >= alpha
+
+
+@leaf
+def _is_small(size: int, n: int, alpha: float) -> bool:
+    return size / n < alpha / 2
+
+
+@leaf
+def _promote_large(of: Refined, hot: Hot, update: int, group: int, n: int, alpha: float) -> None:
+    if _is_large(of.nodes[of.roots[group], avl.SIZE], n, alpha):
         _promote(of, hot, update, group)
 
 
@@ -132,20 +143,20 @@ def settle(of: Refined, hot: Hot, update: int, alpha: float, epsilon: float) -> 
     n = _total(of, hot)
     place = np.int64(0)
     while place < hot.tally[N_HOT]:
-        if hot.sizes[place] < alpha / 2 * n:
+        if _is_small(hot.sizes[place], n, alpha):
             _demote(of, hot, update, place)
         else:
             place += 1
     while True:
         if is_due(of, epsilon):
             reconstruct(of, update)
-        if of.counts[LARGEST] == 0 or of.counts[LARGEST] < alpha * n:
+        if not _is_large(of.counts[LARGEST], n, alpha):
             return
         for place in range(of.counts[N_OLD]):
             if of.living[place] == place:
-                _promote_large(of, hot, update, np.int64(of.order[place]), alpha * n)
+                _promote_large(of, hot, update, np.int64(of.order[place]), n, alpha)
         for i in range(avl.members(of.spots, of.path, of.counts[SPOTS], of.order_next)):
-            _promote_large(of, hot, update, np.int64(of.order_next[i]), alpha * n)
+            _promote_large(of, hot, update, np.int64(of.order_next[i]), n, alpha)
 
 
 @leaf
@@ -162,9 +173,8 @@ def _is_settled(of: Refined, hot: Hot, alpha: float, epsilon: float) -> bool:
     n = _total(of, hot)
     small = False
     for place in range(hot.tally[N_HOT]):
-        small |= hot.sizes[place] < alpha / 2 * n
-    large = of.counts[LARGEST] > 0 and of.counts[LARGEST] >= alpha * n
-    return not small and not large and not is_due(of, epsilon)
+        small |= _is_small(hot.sizes[place], n, alpha)
+    return not small and not _is_large(of.counts[LARGEST], n, alpha) and not is_due(of, epsilon)
 
 
 @leaf

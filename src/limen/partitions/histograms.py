@@ -369,8 +369,8 @@ def optima(
     values: npt.ArrayLike | None = None,
 ) -> list[Histogram]:
     """HIST-OPT for several numbers of buckets, for the cost of the largest."""
-    if not len(buckets):
-        raise ValueError("a number of buckets is needed, at least one")
+    if not isinstance(buckets, (Sequence, np.ndarray)) or not len(buckets):
+        raise ValueError(f"a list of numbers of buckets is needed, not {buckets!r}")
     buckets = [_whole(number) for number in buckets]
     lo, hi, phi = _checked(lo, hi, values)
     exact = Steps.of(np.sort(lo), np.sort(hi), phi)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limen.indexes.protocol import with_room
+from limen.indexes.protocol import plain, with_room
 from limen.kernels import hotspots as kernel
 from limen.kernels.refined import MEMBERS, MISSED, N_CHANGES
 from limen.partitions.partition import Groups, number
@@ -95,7 +95,7 @@ class Hotspots(RefinedPartition):
     def around(self, x: int) -> tuple[int | None, int | None]:
         below, above = super().around(x)
         hot = self.hot()
-        place = int(np.searchsorted(hot.point, x, "right"))
+        place = int(np.searchsorted(hot.point, plain([x], np.int64)[0], "right"))
         points = self.state.points
         if place > 0 and (below is None or points[below] < hot.point[place - 1]):
             below = int(hot.group[place - 1])

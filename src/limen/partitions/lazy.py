@@ -9,7 +9,6 @@ would meet the wider part makes a group of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,11 +106,11 @@ class LazyPartition(Partition):
         kernel.list_groups(state, found)
         return Groups(found, state.spots[found, avl.HI], state.sizes[found].astype(np.int64))
 
-    def points(self, groups: npt.NDArray[Any]) -> I64:
+    def _points(self, groups: I64) -> I64:
         found: I64 = self._state.spots[groups, avl.HI]
         return found
 
-    def has_groups(self, groups: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _has_groups(self, groups: I64) -> npt.NDArray[np.bool_]:
         state = self._state
         found: npt.NDArray[np.bool_] = (groups >= 0) & (groups < state.counts[kernel.USED])
         found[found] = state.sizes[groups[found]] > 0

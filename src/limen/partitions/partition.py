@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from math import inf, nan
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,7 @@ class Partition(ABC):
         self._subscribers: list[Subscriber] = []
         self._updating = False
         self._failed: Exception | None = None
+        self.told = 0  # batches, or parts of them, that groups have changed in
 
     @abstractmethod
     def __len__(self) -> int:
@@ -77,8 +78,9 @@ class Partition(ABC):
         """Those that are in."""
         return np.flatnonzero(self._live).astype(np.int32)
 
-    def has(self, ids: I32) -> npt.NDArray[np.bool_]:
+    def has(self, ids: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which of these are in."""
+        ids = plain(ids, np.int64)
         found: npt.NDArray[np.bool_] = (ids >= 0) & (ids < len(self._live))
         found[found] = self._live[ids[found]]
         return found
@@ -102,13 +104,19 @@ class Partition(ABC):
     def around(self, x: int) -> tuple[int | None, int | None]:
         """The groups of the last point at or below x and of the first point above it."""
 
-    @abstractmethod
-    def points(self, groups: npt.NDArray[Any]) -> I64:
+    def points(self, groups: npt.ArrayLike) -> I64:
         """The points of groups that there are."""
+        return self._points(self._all_groups(groups))
 
     @abstractmethod
-    def has_groups(self, groups: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _points(self, groups: I64) -> I64: ...
+
+    def has_groups(self, groups: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which of these are groups now."""
+        return self._has_groups(plain(groups, np.int64))
+
+    @abstractmethod
+    def _has_groups(self, groups: I64) -> npt.NDArray[np.bool_]: ...
 
     @abstractmethod
     def group_of(self, ids: npt.ArrayLike) -> I32: ...
@@ -117,8 +125,9 @@ class Partition(ABC):
         """Tell of what happens to groups, batch by batch (or in parts of one) after it has happened.
 
         A subscriber may ask the partition but not change it. If one raises, the batch is done and all
-        others are told before the exception comes out of the call that made the change. (Not so if it
-        is interrupted, as by Ctrl-C: then what is left of the batch is not done.)
+        others are told before the exception comes out of the call that made the change. If it is
+        interrupted, as by Ctrl-C, all others are told of what is done, and what is left of the batch is
+        not done.
         """
         if not callable(subscriber):
             raise ValueError(f"a subscriber is called with the changes; {subscriber!r} cannot be")
@@ -186,17 +195,26 @@ class Partition(ABC):
         """Tell of what has happened, and make room for more."""
 
     def _tell(self, changes: I64) -> None:
-        if len(changes) and self._subscribers:
-            told = Changes(*changes.T.copy())
-            self._updating = True
-            try:
-                for subscriber in list(self._subscribers):
-                    try:
-                        subscriber(told)
-                    except Exception as error:
-                        self._failed = self._failed or error
-            finally:  # also when it is interrupted
-                self._updating = False
+        if not len(changes):
+            return
+        self.told += 1
+        columns = changes.T.copy()
+        columns.flags.writeable = False
+        told, interrupted = Changes(*columns), None
+        self._updating = True
+        try:
+            for subscriber in list(self._subscribers):
+                try:
+                    subscriber(told)
+                except Exception as error:
+                    self._failed = self._failed or error
+                except BaseException as error:
+                    interrupted = interrupted or error
+        finally:
+            self._updating = False
+        if interrupted is not None:
+            self._failed = None
+            raise interrupted
 
     def _raise_what_failed(self) -> None:
         failed, self._failed = self._failed, None
@@ -220,6 +238,14 @@ class Partition(ABC):
                 return found
             raise ValueError(f"there is no group {found}")
         raise ValueError(f"there is no group {group!r}")
+
+    def _all_groups(self, groups: npt.ArrayLike) -> I64:
+        """Numbers of groups that there are."""
+        found: I64 = plain(groups, np.int64)
+        there = self._has_groups(found)
+        if not there.all():
+            raise ValueError(f"there is no group {found[there.argmin()]}")
+        return found
 
     def _checked(
         self, ids: npt.ArrayLike, lo: npt.ArrayLike, hi: npt.ArrayLike, among: npt.NDArray[np.bool_]

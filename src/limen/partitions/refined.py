@@ -6,8 +6,6 @@ then a reconstruction makes the partition canonical again, at a cost for each gr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -102,7 +100,7 @@ class RefinedPartition(Partition):
         kernel.list_groups(self.state, *found)
         return found
 
-    def has_groups(self, groups: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _has_groups(self, groups: I64) -> npt.NDArray[np.bool_]:
         found: npt.NDArray[np.bool_] = (groups >= 0) & (groups < len(self.state.kinds))
         found[found] = self.state.kinds[groups[found]] != kernel.FREE
         return found
@@ -118,17 +116,18 @@ class RefinedPartition(Partition):
         avl.members(state.nodes, state.path, root, found)
         return found
 
-    def points(self, groups: npt.NDArray[Any]) -> I64:
+    def _points(self, groups: I64) -> I64:
         found: I64 = self.state.points[groups]
         return found
 
-    def ends(self, ids: I32) -> tuple[I64, I64]:
+    def ends(self, ids: npt.ArrayLike) -> tuple[I64, I64]:
         """Of intervals that are in."""
-        return self.state.nodes[ids, avl.LO], self.state.nodes[ids, avl.HI]
+        numbers = self._known(ids)
+        return self.state.nodes[numbers, avl.LO], self.state.nodes[numbers, avl.HI]
 
-    def common(self, groups: I32) -> tuple[I64, I64]:
+    def common(self, groups: npt.ArrayLike) -> tuple[I64, I64]:
         """The common intersections of groups that there are."""
-        roots = self.state.roots[groups]
+        roots = self.state.roots[self._all_groups(groups)]
         return self.state.nodes[roots, avl.MAX_LO], self.state.nodes[roots, avl.MIN_HI]
 
     def group_of(self, ids: npt.ArrayLike) -> I32:

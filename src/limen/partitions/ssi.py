@@ -55,13 +55,16 @@ class StabbingSetIndex(Generic[S]):
     """
 
     def __init__(self, partition: Partition, make: Callable[[I32], S]) -> None:
+        if not isinstance(partition, Partition):
+            raise ValueError(f"an index is over the groups of a partition, not of {partition!r}")
         if not callable(make):
             raise ValueError(f"make is called with the intervals of a group; {make!r} cannot be")
         self._partition, self._make = partition, make
         self._groups: Groups | None = None
         self._structures: dict[int, S] = {}
         self.made = 0  # structures made so far
-        self._in_step = self._follows = True
+        self._follows = True
+        self._seen = -1  # how much the partition had told when all this was in step with it
         self._make_all()
         partition.subscribe(self._take_note)
 
@@ -71,15 +74,19 @@ class StabbingSetIndex(Generic[S]):
     def close(self) -> None:
         """Follow the partition no more: it stays as it is, whatever becomes of the partition."""
         if self._follows:
-            self._partition.unsubscribe(self._take_note)
-            self._follows, self._groups = False, self.groups
             self._up_to_date()
+            self._groups = self.groups
+            self._partition.unsubscribe(self._take_note)
+            self._follows = False
 
     @property
     def groups(self) -> Groups:
         """In order of their points."""
+        self._up_to_date()
         if self._groups is None:
             self._groups = self._partition.groups()
+            for column in self._groups:
+                column.flags.writeable = False
         return self._groups
 
     def structure(self, group: int) -> S:
@@ -91,8 +98,10 @@ class StabbingSetIndex(Generic[S]):
 
     def items(self) -> Iterator[tuple[int, S]]:
         """Points in order, each with its group's structure."""
-        groups, structures = self.groups, self._up_to_date()
+        groups, structures, seen = self.groups, self._up_to_date(), self._seen
         for group, point in zip(groups.group.tolist(), groups.point.tolist(), strict=True):
+            if self._follows and self._partition.told != seen:
+                raise RuntimeError("the partition has changed since the first of these items")
             yield point, structures[group]
 
     def around(self, x: int) -> tuple[int | None, int | None]:
@@ -112,21 +121,23 @@ class StabbingSetIndex(Generic[S]):
     # -- in step with the partition --------------------------------------------------------------
 
     def _up_to_date(self) -> dict[int, S]:
-        """By group its structure; all are made anew if one has raised at the last change."""
-        if not self._in_step:
+        """By group its structure; all are made anew if one has raised at the last change, or if that
+        has not been told yet, since who is asking was told before."""
+        if self._follows and self._seen != self._partition.told:
             self._make_all()
-            self._in_step = True
         return self._structures
 
     def _take_note(self, changes: Changes) -> None:
         """If a structure raises, all are made anew when the index is asked or told the next time."""
-        in_step, self._in_step = self._in_step, False
-        self._groups = None
-        if not in_step or (changes.what == RESET).any():
+        now = self._partition.told
+        if self._seen == now:
+            return
+        if self._seen != now - 1 or (changes.what == RESET).any():
             self._make_all()
-        else:
-            self._follow(changes)
-        self._in_step = True
+            return
+        self._seen, self._groups = -1, None
+        self._follow(changes)
+        self._seen = now
 
     def _follow(self, changes: Changes) -> None:
         """A group that was created for an interval begins with that and grows as it is told."""
@@ -159,9 +170,13 @@ class StabbingSetIndex(Generic[S]):
                 structure.add(ids[came])
 
     def _make_all(self) -> None:
+        self._seen, self._groups, now = -1, None, self._partition.told
         self._structures.clear()
         for group, members in self._partition.all_members():
             self._put(group, members)
+            if self._partition.told != now:
+                raise RuntimeError("a partition cannot be changed by what makes the structures")
+        self._seen = now
 
     def _put(self, group: int, members: I32) -> None:
         structure = self._make(members)

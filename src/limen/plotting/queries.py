@@ -8,6 +8,7 @@ queries crowd. What lies beyond the drawn values (a few far ends, open ends) run
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import pyarrow.types as pt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -39,6 +40,7 @@ SAMPLE = 400  # ranges drawn
 MESH = 4000  # values at which depth is counted
 FINE = 200_000  # ordinals at which cells are looked up
 BINS = 300
+CALENDAR = date2num([datetime(1, 1, 1), datetime(9999, 12, 31)])  # type: ignore[no-untyped-call]
 HUGE = 1e300  # values beyond are drawn at the edge: their differences overflow
 MARGIN = 0.05  # of the axis, where ranges run on beyond it
 LOG_SPAN = 300  # a log axis where the middle of the ends spans this factor
@@ -268,7 +270,10 @@ def label_axis(axes: Axes, view: View) -> None:
         axes.set_xlim(low, high)
     else:
         margin = 0.01 * (high - low)
-        axes.set_xlim(low - margin, high + margin)
+        left, right = low - margin, high + margin
+        if _is_time(view.kind):
+            left, right = max(left, CALENDAR[0]), min(right, CALENDAR[1])
+        axes.set_xlim(left, right)
     if _is_time(view.kind):
         locator = AutoDateLocator()  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
