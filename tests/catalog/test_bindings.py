@@ -180,7 +180,10 @@ def test_numbers_of_bad_events_are_those_of_the_last_run_of_the_batch(catalog):
 
 
 def test_settings_are_not_swept_away_with_the_numbers_of_a_batch(tmp_path: Path) -> None:
-    bindings.settle(tmp_path, "s", "2", "16")
+    assert bindings.noted_settings(tmp_path, "s", "2") is None
+    for text in ("64", "16"):
+        bindings.note_settings(tmp_path, "s", "2", text)
     bindings.note_quarantined(tmp_path, "s", 2, 0, "run", 5)
-    assert bindings.settle(tmp_path, "s", "2", "64") == "16"
+    assert bindings.noted_settings(tmp_path, "s", "2") == "16"
+    assert bindings.noted_settings(tmp_path, "s", "3") is None
     assert bindings.quarantined(tmp_path, "s") == {2: 5}

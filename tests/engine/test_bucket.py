@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limen import QuerySet
+from limen.borders.streams import NO_FLOOR
 from limen.engine import Crosser
 from limen.engine.bucket import FAN, NO_VERSION, PART_ROWS, PAST, Bucket
+from limen.engine.buckets import buckets_of
 from limen.engine.carried import encode
 from limen.engine.monitor import Monitor
 
@@ -182,6 +184,34 @@ def test_it_is_the_crosser_that_saw_all_that_was_committed(
     expected = rows(reference.cross(at_the_end).crossings)
     for worker in workers:  # also what is pending is the same
         assert rows(worker.crosser.cross(at_the_end).crossings) == expected
+
+
+@settings(max_examples=4 if UNJITTED else EXAMPLES // 10)
+@given(options=st.sampled_from(OPTIONS), history=histories())
+def test_buckets_that_are_told_the_time_are_one_crosser(
+    options: dict[str, Any], history: list[tuple[pa.Table, int, str]]
+) -> None:
+    """However the entities are divided; workers that never keep a copy see only what was saved."""
+    parts, reference = 3, crosser(**options)
+    stores = [Memory() for _ in range(parts)]
+    for version, (readings, _, _) in enumerate(history):
+        newest = max(readings["at"].to_pylist(), default=NO_FLOOR)
+        of = buckets_of(readings["who"], parts) if len(readings) else np.zeros(0)
+        found: Counter[Any] = Counter()
+        bad: Counter[Any] = Counter()
+        for number, store in enumerate(stores):
+            bucket = Bucket(lambda: crosser(**options))
+            bucket.bring_to(store)
+            mine = readings.filter(pa.array(of == number))
+            if len(mine):
+                crossed = bucket.crosser.cross(mine, newest)
+                found, bad = found + rows(crossed.crossings), bad + rows(crossed.quarantine)
+            else:
+                found += rows(bucket.crosser.let_pass(newest))
+            bucket.save(store, bucket.crosser.touched, version // 3)
+        expected = reference.cross(readings)
+        assert found == rows(expected.crossings)
+        assert bad == rows(expected.quarantine)
 
 
 @st.composite

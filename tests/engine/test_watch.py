@@ -163,6 +163,7 @@ def test_the_entity_may_be_a_key() -> None:
             {"time": "tick", "dwell": timedelta(seconds=5)},
             "dwell: the time column is a number; give a number of its units",
         ),
+        ({"exit_on_removal": "no"}, "exit_on_removal='no' is neither True nor False"),
         ({"hysteresis": {"height": 1}}, "hysteresis: 'height' is not watched (on: temp)"),
         ({"hysteresis": {"code": 1}}, "hysteresis: 'code' is not watched (on: temp)"),
         (

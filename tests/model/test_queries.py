@@ -249,6 +249,12 @@ def test_ids_refused_from_frames_and_rows(
         assert caught.value.row == row and caught.value.field == "id"
 
 
+@pytest.mark.parametrize("queries", [{"a": "x > 1"}, [], pa.table({"id": [1], "x_lo": [1.0]})])
+def test_bounds_are_checked_whatever_the_queries_are(queries: object) -> None:
+    with pytest.raises(LimenError, match="'xx'"):
+        QuerySet.of(queries, {"x": "float64"}, bounds="xx")
+
+
 @pytest.mark.parametrize("ids", [[1.5], [True], [date(2024, 1, 1)], [b"x"]])
 def test_ids_of_other_types_are_refused(ids: list[Any]) -> None:
     with pytest.raises(QueryError, match=r"field 'id'.*use int64 or string"):

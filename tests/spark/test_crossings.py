@@ -56,17 +56,10 @@ def rows(found: pa.Table, without: tuple[str, ...] = ("version",)) -> Counter[An
     return Counter(zip(*(found[name].to_pylist() for name in kept), strict=True))
 
 
-def engine(
-    pieces: Iterable[pa.Table], queries: object, buckets: int = 1, **options: Any
-) -> Counter[Any]:
-    """What a crosser makes of the readings, or of those of each bucket one."""
+def engine(pieces: Iterable[pa.Table], queries: object, **options: Any) -> Counter[Any]:
+    """What a crosser makes of the readings."""
     whole = pa.concat_tables(pieces)
-    of = buckets_of(whole.column(options["entity"]), buckets)
-    found: Counter[Any] = Counter()
-    for bucket in range(buckets):
-        part = whole.filter(pa.array(of == bucket))
-        found += rows(Crosser.of(whole.schema, queries, **options).cross(part).crossings)
-    return found
+    return rows(Crosser.of(whole.schema, queries, **options).cross(whole).crossings)
 
 
 class Feed:
@@ -190,7 +183,7 @@ def test_a_static_frame(spark, entity):
     held = {**options, **HOLDS, **FORGETS, "buckets": 5}
     found = limen.spark.crossings(frame, RECTANGLES, **held).toArrow()
     held.pop("buckets")
-    assert rows(found) == engine(pieces, RECTANGLES, 5, **held)
+    assert rows(found) == engine(pieces, RECTANGLES, **held)
 
 
 def test_a_static_frame_without_times(spark):
@@ -234,11 +227,9 @@ def test_a_stream_however_it_is_cut(spark, tmp_path, entity, files, partitions, 
         1, 2 // files
     )
     whole = {**BY_TIME, "on": ["x", "y"], **options}
-    buckets = whole.pop("buckets", 1)
-    expected = engine(pieces, RECTANGLES, buckets, **whole)
+    whole.pop("buckets", None)
+    expected = engine(pieces, RECTANGLES, **whole)
     assert rows(feed.table()) == expected and expected.total() > 200
-    if not options.get("ttl"):  # a clock is the bucket's own; without one, buckets do not matter
-        assert engine(pieces, RECTANGLES, **whole) == expected
 
 
 def test_readings_at_one_time(feed):
@@ -326,6 +317,36 @@ def test_readings_behind_the_clock_are_late(spark, tmp_path):
     stream = feed.drain()
     assert feed.rows("who", "crossing") == [("a", "enter"), ("c", "enter")]
     assert catalog.quarantined(stream) == {1: 1}
+
+
+@pytest.mark.parametrize("options", [{"ttl": 600}, {"dwell": 600}])
+def test_time_is_that_of_all_readings(spark, tmp_path, options):
+    """Also where nobody sends: late is late, who is silent is forgotten, who has stayed long is told."""
+    feed = Feed(spark, tmp_path, HOT, lateness=60, keep_bad=True, buckets=8, **options)
+    names = [
+        next(n for n in NAMES if buckets_of(pa.chunked_array([[n]]), 8)[0] == b) for b in range(8)
+    ]
+    batches = [
+        [(name, 0, 31.0) for name in names],
+        [(names[0], 1800, 31.0)],
+        [(names[1], 1200, 31.0), (names[2], 1900, float("nan"))],
+        [(names[0], 1860, 5.0), (names[3], 1801, 31.0)],
+        [],
+    ]
+    crosser = Crosser.of(SHAPE, HOT, **{**BY_TIME, "lateness": 60, **options})
+    expected: Counter[Any] = Counter()
+    late = []
+    for batch in batches:
+        if batch:
+            feed.say(*batch)
+            feed.drain()
+            crossed = crosser.cross(table(*batch))
+            expected += rows(crossed.crossings)
+            late += [r for r in crossed.quarantine["reason"].to_pylist() if "late" in r]
+    found = feed.table()
+    good = found.filter(pa.compute.is_null(found["reason"])).drop_columns("reason")
+    assert rows(good) == expected and expected.total() >= 9
+    assert [r for r in found["reason"].to_pylist() if r and "late" in r] == late == ["at: late"]
 
 
 # -- queries that come and go ------------------------------------------------------------------------
@@ -555,9 +576,12 @@ def test_other_settings_than_the_checkpoints_are_refused(feed):
         (frame(source.withColumn("who", f.col("y"))), r"entity = .*string.*entity = .*int64"),
         (frame(source.withColumn("at", f.timestamp_seconds("at"))), r"int64.*timestamp"),
         (frame(time=None), r"time = .*at.*int64.*time = .*null"),
-        (frame(dwell=5), r"dwell = -1.*dwell = 5"),
+        (frame(dwell=5), r"dwell = none, .*dwell = 5"),
         (frame(hysteresis=2), r"hysteresis = \{\}.*hysteresis = \{.*x.*2"),
-        (frame(exit_on_removal=True), r"catalog = .any.*catalog = "),
+        (
+            frame(exit_on_removal=True),
+            r"catalog = .any. \(without .*catalog = .* \(with one of dwell, .*exit_on_removal",
+        ),
     ]
     for other, message in others:
         with pytest.raises(Exception, match=f"(?s)state was made with.*{message}"):
@@ -570,15 +594,60 @@ def test_other_settings_than_the_checkpoints_are_refused(feed):
     ]
 
 
-def test_a_fixed_set_is_guarded_too(spark, tmp_path):
-    """The settings are the checkpoint's, whichever queries it goes on with."""
+@pytest.mark.parametrize("buckets", [4, 64, None])
+def test_a_fixed_set_is_guarded_too(spark, tmp_path, buckets):
+    """The settings are the checkpoint's, whichever queries it goes on with, and whoever is read: that in
+    no bucket of theirs there is a state makes no difference. What was refused can be mended."""
     feed = Feed(spark, tmp_path, HOT, buckets=3)
-    feed.say(*everybody(1, 31.0))
+    feed.say(("a", 1, 31.0))
     feed.drain()
-    feed = Feed(spark, tmp_path, {**HOT, "more": "x > 0"}, buckets=4)
-    feed.say(*everybody(2, 20.0))
-    with pytest.raises(Exception, match=r"(?s)state was made with buckets = 3.*buckets = 4"):
+    feed = Feed(spark, tmp_path, {**HOT, "more": "x > 0"}, buckets=buckets)
+    feed.say(("a", 2, 20.0))
+    told = rf"(?s)state was made with buckets = 3, and .* buckets = {buckets or 16}"
+    for _ in range(2):
+        with pytest.raises(Exception, match=told):
+            feed.drain()
+    feed.options["entity"] = "tenant"
+    feed.options["buckets"] = 3
+    with pytest.raises(Exception, match=r'(?s)entity = \["who", .* entity = \["tenant", '):
+        feed.drain(feed.frame().withColumnRenamed("tenant", "who"))
+    feed.options["entity"] = "who"
+    feed.drain()
+    del feed.options["buckets"]
+    feed.say(("a", 3, 31.0))
+    feed.drain()
+    hot = [("a", 1, "enter"), ("a", 2, "exit"), ("a", 3, "enter")]
+    found = feed.rows("who", "at", "crossing", "query_id")
+    assert [row[:3] for row in found if row[3] == "hot"] == hot
+
+
+@pytest.mark.parametrize("kind", ["fixed set", "catalog"])
+def test_keys_that_the_state_does_not_have(spark, tmp_path, kind):
+    """The last readings' tenants are not known: with which queries would they have been?"""
+    sets = [HOT, {**HOT, "A": "x > 2 AND tenant = 'A'"}]
+    if kind == "catalog":
+        catalogs = [
+            Catalog.open(tmp_path / name, types)
+            for name, types in (("one", {"x": "float64"}), ("other", TYPES))
+        ]
+        for catalog, queries in zip(catalogs, sets, strict=True):
+            catalog.add(queries)
+        sets = catalogs
+    feed = Feed(spark, tmp_path, sets[0], buckets=2)
+    feed.say(("a", 1, 31.0))
+    feed.drain()
+    feed.say(("a", 2, 32.0))
+    feed.queries = sets[1]
+    with pytest.raises(Exception, match=r'(?s)made with keys = \[\], .* keys = \[\["tenant", "str'):
         feed.drain()
+    feed.queries = sets[0]
+    feed.say(("a", 3, 20.0))
+    feed.drain()
+    assert feed.rows("at", "query_id", "crossing") == [
+        (1, "hot", "enter"),
+        (3, "hot", "exit"),
+        (3, "mild", "enter"),
+    ]
 
 
 def test_what_is_held_belongs_to_its_queries(spark, tmp_path):
@@ -713,6 +782,7 @@ def test_a_session_without_rocksdb_is_refused(spark, tmp_path):
         ({"time": None, "dwell": 5}, "dwell needs time="),
         ({"dwell": -1}, "dwell: -1 is negative"),
         ({"hysteresis": {"y": 1}}, "hysteresis: 'y' is not watched"),
+        ({"name": None}, "name=None: the name of the operator is needed"),
         ({"buckets": 0}, "buckets=0 is not a number from 1 to"),
         ({"buckets": True}, "buckets=True is not a number"),
         ({"buckets": 2.5}, "buckets=2.5 is not a number"),
@@ -724,6 +794,15 @@ def test_wrong_options_are_refused_before_anything_starts(spark, tmp_path, optio
     feed = Feed(spark, tmp_path, {**HOT, "mine": "x > 1 AND tenant = 'A'"}, **options)
     with pytest.raises(LimenError, match=message):
         feed.frame()
+
+
+@pytest.mark.parametrize("what", [table(("a", 1, 31.0)), None])
+def test_what_is_no_frame_of_sparks_is_refused(what):
+    told = f"a frame of Spark's is needed, not a {type(what).__name__}; .* for tables"
+    with pytest.raises(LimenError, match=told):
+        limen.spark.crossings(what, HOT, **BY_TIME)
+    with pytest.raises(LimenError, match=told):
+        limen.spark.match(what, HOT)
 
 
 def test_queries_that_cannot_be_watched_are_refused(spark, tmp_path):

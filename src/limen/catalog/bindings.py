@@ -4,7 +4,7 @@ A binding is a small file beside the catalog, named by stream and batch, that ho
 there by a hard link, which fails if the file exists: of all tasks that want to bind a batch, now or when
 it is replayed after a crash, the first decides and the others read.
 
-Beside it lie settings that a stream may not change, and the numbers of events that could not be matched:
+Beside it lie settings that a stream was begun with, and the numbers of events that could not be matched:
 a file for each task of the batch that had some. A task that is run again writes the same; a batch that is
 run again by another start of the stream, which may cut it into other tasks, begins anew.
 """
@@ -37,27 +37,46 @@ def bind(table: Path, stream: str, batch: int, version: int) -> int:
     return version if first else _read(folder / str(batch))
 
 
-def settle(table: Path, stream: str, name: str, text: str) -> str:
-    """Settings of a stream that hold for as long as its checkpoint: these, if it has none yet."""
+def note_settings(table: Path, stream: str, name: str, text: str) -> None:
+    """What the stream's checkpoint was made with; the checkpoint itself is what counts."""
     folder = _folder(table, stream)
-    path = folder / f"{quote(name, safe='')}.settings"
+    path = _settings(folder, name)
     try:
-        if not path.exists():
+        if noted_settings(table, stream, name) != text:
             folder.mkdir(parents=True, exist_ok=True)
-            _link(folder, path.name, text)
-        return path.read_text()
+            _written(folder, text).replace(path)
     except OSError as error:
-        raise CatalogError(f"{path}: settings cannot be kept: {error}") from None
+        raise CatalogError(f"{path}: settings cannot be noted: {error}") from None
+
+
+def noted_settings(table: Path, stream: str, name: str) -> str | None:
+    path = _settings(_folder(table, stream), name)
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CatalogError(f"{path}: settings cannot be read: {error}") from None
+
+
+def _settings(folder: Path, name: str) -> Path:
+    return folder / f"{quote(name, safe='')}.settings"
+
+
+def _written(folder: Path, text: str) -> Path:
+    """A whole file, on disk, that has no name of its own yet."""
+    beside = folder / f".{uuid.uuid4()}"
+    with beside.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return beside
 
 
 def _link(folder: Path, name: str, text: str) -> bool:
     """Put a whole file there, on disk; False if it is there already."""
-    beside = folder / f".{uuid.uuid4()}"
+    beside = _written(folder, text)
     try:
-        with beside.open("w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
         os.link(beside, folder / name)
     except FileExistsError:
         return False

@@ -59,6 +59,7 @@ class Bucket:
         self._make = fresh
         self.crosser = self._fresh()
         self.version = NO_VERSION  # of the queries, at the last batch
+        self._clock = self.crosser.clock  # that is in the store
         self._entries: list[Entry] = []
         self._token = ""
         self._past: list[str] = []
@@ -92,6 +93,7 @@ class Bucket:
             self._entries.append(seen[number])
         self.version = facts.get("version", NO_VERSION)
         self.crosser.clock = facts.get("clock", self.crosser.clock)
+        self._clock = self.crosser.clock
         self._token, self._past = facts["token"], facts["past"]
 
     def save(self, store: Store, touched: I32, version: int) -> None:
@@ -103,9 +105,9 @@ class Bucket:
         before = {entry.id: entry for entry in self._entries}
         if len(touched) or compacts:
             self._put(store, touched, alone=compacts)
-        elif version == self.version:
+        elif (version, self.crosser.clock) == (self.version, self._clock):
             return
-        self.version = version
+        self.version, self._clock = version, self.crosser.clock
         self._past = [*self._past, self._token][-PAST:] if self._token else []
         if compacts:  # who was left out is in no entry: a late copy would still know them
             self._past = []

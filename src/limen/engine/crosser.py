@@ -168,14 +168,21 @@ class Crosser:
         self._places: dict[tuple[tuple[str, ...], bool], tuple[BMQIndex, Places]] = {}
         self.touched: I32 = np.empty(0, np.int32)  # entities that the last table has changed
 
+    def __repr__(self) -> str:
+        watched = ", ".join(self.watch.on)
+        return f"Crosser({len(self.monitor)} queries on {watched}; {len(self)} entities)"
+
     def __len__(self) -> int:
         """How many entities are known."""
         return int(np.count_nonzero(self.streams.known))
 
     # -- readings --------------------------------------------------------------------------------
 
-    def cross(self, readings: object) -> Crossed:
-        """Take the readings, in the order of their times; returns what they crossed."""
+    def cross(self, readings: object, newest: int = NO_FLOOR) -> Crossed:
+        """Take the readings, in the order of their times; returns what they crossed.
+
+        `newest`: the greatest time of readings that others have taken meanwhile.
+        """
         watch = self.watch
         if self.crowded and self.compacts:
             self.compact()
@@ -191,7 +198,7 @@ class Crosser:
         values = np.stack([good.ordinals[name] for name in watch.on], axis=1)
         times = good.ordinals[watch.time] if watch.time is not None else None
         heard = self.streams.heard[entities] if watch.ttl != OFF else NO_ROWS
-        floor = self.clock if watch.lateness != OFF else NO_FLOOR
+        floor = self.clock if watch.has_clock else NO_FLOOR
         batch = self.streams.arrange(entities, values, times, floor=floor, patience=watch.ttl)
         previous = self.streams.previous(batch)
         codes = self._codes(good)
@@ -200,15 +207,25 @@ class Crosser:
         self.touched = np.flatnonzero(touched).astype(np.int32)
         rows = [self._crossings(batch, previous, codes, heard)]
         self._settle(batch, codes)
-        if times is not None and watch.lateness != OFF and len(times):
-            taken = times[batch.flags != LATE]
-            newest = int(taken.max()) if len(taken) else NO_FLOOR
+        if times is not None:
+            newest = max(newest, int(times.max(initial=NO_FLOOR)))
+        return Crossed(self._table(rows + self._let_pass(newest)), self._quarantine(good, batch))
+
+    def let_pass(self, newest: int) -> pa.Table:
+        """What comes of time alone: others have taken readings, the newest of this time."""
+        self.touched = np.empty(0, np.int32)
+        return self._table(self._let_pass(newest))
+
+    def _let_pass(self, newest: int) -> list[Rows]:
+        """Enters whose time is over, and entities that are forgotten."""
+        watch, rows = self.watch, []
+        if watch.has_clock:
             self.clock = max(self.clock, newest - watch.lateness)
         if watch.dwell > 0:
             rows.append(self._stayed())
         if watch.ttl != OFF:
             rows.append(self._forget())
-        return Crossed(self._table(rows), self._quarantine(good, batch))
+        return rows
 
     def number(self, names: pa.Array | pa.ChunkedArray | I64) -> I32:
         """The numbers of the entities; new ones get the next."""

@@ -109,6 +109,9 @@ class Watch:
                 raise LimenError(
                     f"time: the queries ask for {time!r}, so it cannot be the time too"
                 )
+        for what, told in (("exit_on_removal", exit_on_removal), ("enter_on_add", enter_on_add)):
+            if not isinstance(told, bool):
+                raise LimenError(f"{what}={told!r} is neither True nor False")
         spans = {"dwell": dwell, "ttl": ttl, "lateness": lateness}
         units = {name: _units(name, span, time_type) for name, span in spans.items()}
         if units["ttl"] != OFF and units["lateness"] == OFF:
@@ -157,6 +160,11 @@ class Watch:
     def holds(self) -> bool:
         """Is anything remembered of pairs of an entity and a query?"""
         return bool(self.margins) or self.dwell > 0
+
+    @property
+    def has_clock(self) -> bool:
+        """Does it matter what time it is, by all readings?"""
+        return self.lateness != OFF
 
     @property
     def follows(self) -> bool:

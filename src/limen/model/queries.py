@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from limen.model.bounds import check_kind
 from limen.model.columns import QueryColumns, settled, taken, widened
 from limen.model.errors import LimenError, QueryError
 from limen.model.frames import from_frame, is_frame
@@ -63,6 +64,7 @@ class QuerySet:
         >>> QuerySet.of(frame, bounds="[)")
         QuerySet(2 queries; price: float64)
         """
+        check_kind(bounds)
         known = None if attributes is None else Known(attributes)
         if isinstance(queries, QuerySet):
             return queries._checked(known)

@@ -25,7 +25,7 @@ from limen.engine.monitor import unwatchable
 from limen.engine.versions import monitor
 from limen.engine.watch import CROSSING, QUERY, REASON, VERSION, Watch
 from limen.model import LimenError, QuerySet
-from limen.spark.crossings import ANY, Settings, to_bytes
+from limen.spark.crossings import ANY, NO_TIME, SETTLING, Settings, to_bytes
 from limen.spark.task import batch_of_task
 from limen.spark.worker import tell
 
@@ -72,20 +72,26 @@ class Buckets(StatefulProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         number = int(key[0])
-        buckets, watch = self._settings.opened()  # refuses other settings
+        buckets, watch = self._settings.opened()
+        watch = self._carried(number, buckets, watch)
         packed: list[tuple[int, int, bytes | None]] = []
+        newest = NO_TIME
         for frame in rows:
             packed += zip(frame["part"], frame["seq"], frame["data"], strict=True)
+            newest = max(newest, int(frame["newest"].max()))
         packed.sort(key=lambda row: (row[0], row[1]))
         tables = [pa.ipc.open_stream(blob).read_all() for _, _, blob in packed if blob is not None]
-        out = list(self._taken(number, buckets, watch, tables))
+        out = list(self._taken(number, buckets, watch, tables, newest))
         if out:
             yield pd.DataFrame({"data": out})
 
     def _taken(
-        self, number: int, buckets: int, watch: Watch, tables: list[pa.Table]
+        self, number: int, buckets: int, watch: Watch, tables: list[pa.Table], newest: int
     ) -> Iterator[bytes]:
-        """Take the readings of a bucket through it; the crossings come as Arrow data."""
+        """Take the readings of a bucket through it; the crossings come as Arrow data.
+
+        `newest`: the greatest time of the readings of all buckets.
+        """
         batch = batch_of_task()
         make = monitor(list(watch.on), watch.margins, list(watch.keys))
         index, version, catalog, _ = self._settings.queries.of_task(make)
@@ -93,11 +99,10 @@ class Buckets(StatefulProcessor):
         bucket = _held.pop(name, None) if name else None  # not to be used if this fails half-way
         if bucket is None or bucket.crosser.watch != watch:
             bucket = Bucket(lambda: Crosser(index, watch))
-        self._refuse_others(buckets)
         bucket.bring_to(self)
         if bucket.is_new:
             told = json.loads(describe_watch(watch, index.id_type))
-            told[SETTINGS] = self._settings.facts(buckets)
+            told[SETTINGS] = self._settings.facts(buckets, watch)
             self._watched.update((json.dumps(told),))
         crosser = bucket.crosser
         found, touched = [], [crosser.touched[:0]]
@@ -107,10 +112,13 @@ class Buckets(StatefulProcessor):
             touched.append(crosser.touched)
         crosser.monitor = index
         if tables:
-            crossed = crosser.cross(pa.concat_tables(tables))
+            crossed = crosser.cross(pa.concat_tables(tables), newest)
             found.append(crossed.crossings)
             touched.append(crosser.touched)
             found += self._bad(crossed.quarantine, batch, number)
+        elif watch.has_clock:
+            found.append(crosser.let_pass(newest))
+            touched.append(crosser.touched)
         bucket.save(self, np.unique(np.concatenate(touched)), version)
         if name:
             _held[name] = bucket
@@ -125,22 +133,25 @@ class Buckets(StatefulProcessor):
             for begin in range(0, len(whole), OUT_ROWS):
                 yield to_bytes(whole.slice(begin, OUT_ROWS))
 
-    def _refuse_others(self, buckets: int) -> None:
-        """The state knows its settings too: what lies beside the queries is not of the checkpoint, and
-        the copy here may be of a run with others.
+    def _carried(self, number: int, buckets: int, watch: Watch) -> Watch:
+        """What is watched, as this bucket has it in the state; other settings than its own are refused.
 
-        If queries are followed no longer, it is noted: what they do now is told to nobody, so they
-        cannot be followed again.
+        It is the state that knows them: what is noted beside the queries is not of the checkpoint, and
+        the copy here may be of a run with others. If queries are followed no longer, that is kept too:
+        what they do now is told to nobody, so they cannot be followed again.
         """
         found = self._watched.get()
-        if found is None:
-            return
-        told = json.loads(found[0])
-        self._settings.refuse_others(told[SETTINGS], buckets)
-        catalog = self._settings.facts(buckets)["catalog"]
-        if catalog == ANY != told[SETTINGS]["catalog"]:
-            told[SETTINGS]["catalog"] = ANY
-            self._watched.update((json.dumps(told),))
+        if found is not None:
+            told = json.loads(found[0])
+            begun = told[SETTINGS]
+            self._settings.refuse_others(begun, buckets)
+            watch = self._settings.carrying(begun["keys"])
+            if not watch.follows and begun["catalog"] != ANY:
+                begun["catalog"] = ANY
+                self._watched.update((json.dumps(told),))
+        if number == SETTLING:
+            self._settings.note(buckets, watch)
+        return watch
 
     def _bad(self, bad: pa.Table, batch: tuple[str, int] | None, number: int) -> list[pa.Table]:
         """The readings that were not taken: as rows of the result, or counted."""

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 Span = timedelta | float
 
-PACKED = "bucket int, part int, seq int, data binary"
+PACKED = "bucket int, part int, seq int, newest long, data binary"
 PACK_ROWS = 1 << 17  # readings of a task that are packed at a time
 LEAST_BUCKETS, MOST_BUCKETS = 16, 1024
+NO_TIME = -(2**63)
+SETTLING = 0  # the bucket that sees every batch
 ANY = "any"  # catalog, where the state does not depend on which queries came and went
+_ANY = "without dwell, hysteresis, exit_on_removal and enter_on_add"
+_FOLLOWS = "with one of dwell, hysteresis, exit_on_removal and enter_on_add"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 
@@ -100,6 +104,8 @@ def crossings(
             known.ids[row].as_py(),
             attribute,
         )
+    if not isinstance(name, str) or not name:
+        raise LimenError(f"name={name!r}: the name of the operator is needed")
     whole = isinstance(buckets, int) and not isinstance(buckets, bool)
     if buckets is not None and not (whole and 1 <= buckets <= 1 << 20):
         raise LimenError(f"buckets={buckets!r} is not a number from 1 to {1 << 20:,}")
@@ -143,34 +149,54 @@ class Settings:
     watch: Watch
 
     def opened(self) -> tuple[int, Watch]:
-        """How many buckets there are, and what is watched: for a stream, what it was begun with.
+        """How many buckets there are, and what is watched: as is asked for, or as the stream was begun
+        with these queries.
 
-        Refuses settings other than those that the checkpoint's state was made with. Attributes that were
-        declared since are not carried.
+        Attributes that were declared since are not carried.
         """
-        from limen.catalog.bindings import settle
-        from limen.spark.task import batch_of_task
+        begun = self._begun()
+        if begun is None:
+            return self.asked or self.usual, self.watch
+        return self.asked or int(begun["buckets"]), self.carrying(begun["keys"])
+
+    def carrying(self, keys: list[list[str]]) -> Watch:
+        """The watch with these keys only."""
+        names = {name for name, _ in keys}
+        kept = {name: kind for name, kind in self.watch.keys.items() if name in names}
+        return replace(self.watch, keys=kept)
+
+    def _begun(self) -> dict[str, Any] | None:
+        """What is noted beside the queries; read once a batch."""
+        from limen.catalog.bindings import noted_settings
+        from limen.spark.task import batch_of_task, part_of_task
 
         batch = batch_of_task()
         if batch is None:
-            return self.asked or self.usual, self.watch
-        wanted = self.facts(self.asked or self.usual)
-        key = self.queries.path, batch[0], self.name
-        if key not in _settled:
-            path = Path(self.queries.path)
-            _settled[key] = json.loads(settle(path, batch[0], self.name, json.dumps(wanted)))
-        begun = _settled[key]
-        self.refuse_others(begun, self.asked or begun["buckets"])
-        keys = {name: kind for name, kind in self.watch.keys.items() if _is_in(name, begun["keys"])}
-        return int(begun["buckets"]), replace(self.watch, keys=keys)
+            return None
+        key, now = (self.queries.path, batch[0], self.name), (batch[1], part_of_task()[1])
+        if key not in _noted or _noted[key][0] != now:
+            text = noted_settings(Path(self.queries.path), batch[0], self.name)
+            _noted[key] = now, None if text is None else json.loads(text)
+        return _noted[key][1]
+
+    def note(self, buckets: int, watch: Watch) -> None:
+        """For later batches: how many buckets if that is not said, and what is carried."""
+        from limen.catalog.bindings import note_settings
+        from limen.spark.task import batch_of_task
+
+        batch, facts = batch_of_task(), self.facts(buckets, watch)
+        if batch is not None and self._begun() != facts:
+            note_settings(Path(self.queries.path), batch[0], self.name, json.dumps(facts))
 
     def refuse_others(self, begun: dict[str, Any], buckets: int) -> None:
         """Refuse these settings if the state was made with others.
 
-        Keys that are new are no difference, nor is a stream that no longer follows its queries.
+        A stream that no longer follows its queries is no difference, nor are keys that a catalog has
+        declared since: queries that ask for these are left out.
         """
-        wanted = self.facts(buckets)
-        wanted["keys"] = [key for key in wanted["keys"] if key in begun["keys"]]
+        wanted = self.facts(buckets, self.watch)
+        if self.queries.binds and self._begun() is not None:
+            wanted["keys"] = [key for key in wanted["keys"] if key in begun["keys"]]
         if wanted["catalog"] == ANY:
             wanted["catalog"] = begun["catalog"]
         others = [name for name in begun if wanted.get(name) != begun[name]]
@@ -181,8 +207,7 @@ class Settings:
                 "operator in one stream needs a name=... of its own)"
             )
 
-    def facts(self, buckets: int) -> dict[str, Any]:
-        watch = self.watch
+    def facts(self, buckets: int, watch: Watch) -> dict[str, Any]:
         return {
             "buckets": buckets,
             "dimensions": len(watch.on),
@@ -196,46 +221,44 @@ class Settings:
         }
 
 
-_settled: dict[tuple[str, str, str], dict[str, Any]] = {}
-
-
-def _is_in(name: str, pairs: list[list[str]]) -> bool:
-    return any(name == known for known, _ in pairs)
+_noted: dict[tuple[str, str, str], tuple[tuple[int, str], dict[str, Any] | None]] = {}
 
 
 def _told(facts: dict[str, Any], names: list[str]) -> str:
-    return ", ".join(f"{name} = {json.dumps(facts.get(name))}" for name in names)
+    from limen.engine.watch import OFF
+
+    found = {name: json.dumps(facts.get(name)) for name in names}
+    if facts.get("dwell") == OFF and "dwell" in found:
+        found["dwell"] = "none"
+    if "catalog" in found:
+        found["catalog"] = f"{found['catalog']} ({_FOLLOWS if facts['catalog'] != ANY else _ANY})"
+    return ", ".join(f"{name} = {told}" for name, told in found.items())
 
 
 @dataclass(frozen=True)
 class Pack:
     """For `mapInArrow`: readings of one bucket in one value, as Arrow data.
 
-    Where it matters which queries come and go, every task has an empty row for every bucket too, so that
-    all of them see every batch.
+    Every task has an empty row too, with the newest time of its readings, for the first bucket, which
+    sees to the settings, whatever is read. Where it matters what time it is, or which queries come and
+    go, there is one for every bucket.
     """
 
     settings: Settings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
 
         from limen.spark.task import part_of_task
 
         (buckets, watch), (part, _) = self.settings.opened(), part_of_task()
-        if watch.follows:
-            numbers = list(range(buckets))
-            yield _packed(numbers, part, [-1] * buckets, [None] * buckets)
-        waiting: list[pa.RecordBatch] = []
-        rows = seq = 0
-        for batch in batches:
-            waiting.append(batch)
-            rows += len(batch)
-            if rows >= PACK_ROWS:
-                yield self._pack(pa.Table.from_batches(waiting), buckets, part, seq)
-                waiting, rows, seq = [], 0, seq + 1
-        if rows:
-            yield self._pack(pa.Table.from_batches(waiting), buckets, part, seq)
+        newest = NO_TIME
+        for seq, table in enumerate(_tables(batches)):
+            yield self._pack(table, buckets, part, seq)
+            if watch.has_clock:
+                newest = max(newest, _newest(table, watch))
+        seeing = range(buckets) if watch.follows or watch.has_clock else [SETTLING]
+        nothing = [None] * len(seeing)
+        yield _packed(list(seeing), part, [-1] * len(seeing), nothing, newest)
 
     def _pack(self, table: pa.Table, buckets: int, part: int, seq: int) -> pa.RecordBatch:
         import numpy as np
@@ -255,8 +278,37 @@ class Pack:
         return _packed(numbers, part, [seq] * len(numbers), blobs)
 
 
+def _newest(table: pa.Table, watch: Watch) -> int:
+    """The greatest time of the readings that will be taken."""
+    from limen.engine.events import read_events, without_views
+
+    assert watch.time is not None
+    good = read_events(without_views(table), {**watch.keys, **watch.needed})
+    return int(good.ordinals[watch.time].max(initial=NO_TIME))
+
+
+def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """As many rows at a time as are packed together."""
+    import pyarrow as pa
+
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += len(batch)
+        if rows >= PACK_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
 def _packed(
-    buckets: list[int], part: int, seqs: list[int], blobs: Sequence[bytes | None]
+    buckets: list[int],
+    part: int,
+    seqs: list[int],
+    blobs: Sequence[bytes | None],
+    newest: int = NO_TIME,
 ) -> pa.RecordBatch:
     import pyarrow as pa
 
@@ -264,9 +316,10 @@ def _packed(
         pa.array(buckets, pa.int32()),
         pa.array([part] * len(buckets), pa.int32()),
         pa.array(seqs, pa.int32()),
+        pa.array([newest] * len(buckets), pa.int64()),
         pa.array(blobs, pa.binary()),
     ]
-    return pa.record_batch(columns, names=["bucket", "part", "seq", "data"])
+    return pa.record_batch(columns, names=["bucket", "part", "seq", "newest", "data"])
 
 
 def to_bytes(table: pa.Table) -> bytes:

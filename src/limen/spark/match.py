@@ -149,6 +149,11 @@ class Named:
 def arrow_schema(events: DataFrame) -> pa.Schema:
     from pyspark.sql.pandas.types import to_arrow_schema
 
+    if not hasattr(events, "isStreaming"):
+        raise LimenError(
+            f"a frame of Spark's is needed, not a {type(events).__name__}; what limen.spark does for "
+            "frames, limen.match and limen.crossings do for tables"
+        )
     return to_arrow_schema(events.schema, timezone="UTC")
 
 
