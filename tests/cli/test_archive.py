@@ -233,6 +233,21 @@ def test_streams_are_known_after_a_checkpoint(run, tmp_path):
     assert facts(run, "a", "--version", 11)["streams"] == {"s": 9}
 
 
+def test_streams_are_told_by_what_is_signed(run, joined):
+    """Whatever has become of an older commit."""
+    row = {"key": [1], "generated": [41], "expires": [50], "body": [b"x"]}
+    for stream, batch in (("s", 7), ("r", 3), ("r", 4)):
+        joined.take_in(stream, batch, pa.table(row, schema=joined.shape.schema))
+    commit = joined.path / "_delta_log" / f"{6:020}.json"
+    text = commit.read_text()
+    for damaged in (text.replace('"version":7', '"version":9'), ""):
+        assert damaged != text
+        commit.write_text(damaged)
+        assert facts(run, "joined")["streams"] == {"r": 4, "s": 7}
+        said = run("archive", "info", "joined").stdout
+        assert "r: up to batch 4\n" in said and "s: up to batch 7\n" in said
+
+
 def test_large_grids_are_drawn_in_shades(run, tmp_path):
     wide = Joined(rows=300, steps=36, every=10, keys=20, row_bytes=60)
     make(tmp_path / "a", "Rebuild12x36", wide, updates=1)

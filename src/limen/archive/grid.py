@@ -1,10 +1,10 @@
 """What can be told of a snapshot beyond its results: the grid of its sub-indices with what the next
-update does to each, and how far streams have come."""
+update does to each, and what waits."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +16,6 @@ from limen.archive.layouts import Cell
 from limen.archive.reader import Snapshot
 from limen.archive.table import BESIDE
 from limen.archive.writer import SLACK
-from limen.delta import log
 
 INSERT, LOOK, DROP = "insert", "look", "drop"
 
@@ -79,19 +78,3 @@ def waiting(snapshot: Snapshot) -> int:
         except (OSError, pa.ArrowException) as error:
             raise ArchiveError(f"{path}: the archive is damaged: {error}") from None
     return found
-
-
-def streams(snapshot: Snapshot) -> dict[str, int]:
-    """The last batch of each stream that is in: from the last checkpoint and the commits after it."""
-    found: dict[str, int] = {}
-    points = (snapshot.path / log.FOLDER).glob("*.checkpoint.parquet")
-    made = {int(p.name[:20]): p for p in points if p.name[:20].isdigit()}
-    last = max((version for version in made if version <= snapshot.version), default=-1)
-    marks: list[Any] = []
-    if last >= 0:
-        marks += pq.ParquetFile(made[last]).read(["txn"]).column("txn").to_pylist()
-    for version in range(last + 1, snapshot.version + 1):
-        marks += [line.get("txn") for line in log.actions(snapshot.path, version) or []]
-    for mark in filter(None, marks):
-        found[mark["appId"]] = mark["version"]
-    return dict(sorted(found.items()))

@@ -257,7 +257,7 @@ def vacuum(
 
 
 def _told(snapshot: Snapshot, tiles: Sequence[Tile]) -> Iterator[tuple[str, str]]:
-    from limen.archive.grid import streams, waiting
+    from limen.archive.grid import waiting
     from limen.model import type_name
 
     shape, layout = snapshot.shape, snapshot.layout
@@ -296,13 +296,13 @@ def _told(snapshot: Snapshot, tiles: Sequence[Tile]) -> Iterator[tuple[str, str]
         yield "invalidated", many(len(snapshot.invalid), "key")
     if snapshot.state.pending:
         yield "waiting", f"{many(waiting(snapshot), 'result')} of streams"
-    for stream, batch in streams(snapshot).items():
+    for stream, batch in sorted(snapshot.state.done.items()):
         yield "stream", f"{stream}: up to batch {batch}"
 
 
 def _facts(snapshot: Snapshot, tiles: Sequence[Tile]) -> dict[str, Any]:
     """The same for programs."""
-    from limen.archive.grid import streams, waiting
+    from limen.archive.grid import waiting
     from limen.model import type_name
 
     shape, layout = snapshot.shape, snapshot.layout
@@ -343,7 +343,7 @@ def _facts(snapshot: Snapshot, tiles: Sequence[Tile]) -> dict[str, Any]:
         "bytes": sum(tile.bytes for tile in tiles),
         "invalidated": len(snapshot.invalid),
         "waiting": waiting(snapshot),
-        "streams": streams(snapshot),
+        "streams": dict(sorted(snapshot.state.done.items())),
         "sub_indices": [tile._asdict() for tile in tiles],
     }
 
