@@ -345,12 +345,17 @@ def test_keys_that_the_type_cannot_hold_are_in_nobodys_way(archive):
 
 
 INF, LAST_64, LAST_32 = float("inf"), sys.float_info.max, float(np.finfo(np.float32).max)
+TENTH = float(np.float32(0.1))  # above 0.1
+BEFORE = float(np.nextafter(np.float32(0.1), np.float32(0)))
 BETWEEN = [  # a key that no float of this type is, and those around it
     ("whole", pa.float64(), 2**53 + 1, 2.0**53, 2.0**53 + 2),
     ("below zero", pa.float64(), -(2**53) - 1, -(2.0**53) - 2, -(2.0**53)),
     ("huge", pa.float64(), 10**400, LAST_64, INF),
     ("huge below zero", pa.float64(), -(10**400), -INF, -LAST_64),
     ("whole, 32", pa.float32(), 2**24 + 1, 2.0**24, 2.0**24 + 2),
+    ("whole, 32, as a float", pa.float32(), 2.0**24 + 1, 2.0**24, 2.0**24 + 2),
+    ("nearly 0.1, 32", pa.float32(), 0.100000001, BEFORE, TENTH),
+    ("a part of the least, 32", pa.float32(), 1e-46, 0.0, 2.0**-149),
     ("huge, 32", pa.float32(), 1e300, LAST_32, INF),
     ("huge below zero, 32", pa.float32(), -(10**400), -INF, -LAST_32),
 ]
@@ -362,6 +367,64 @@ BETWEEN = [  # a key that no float of this type is, and those around it
 def test_keys_between_two_floats(tmp_path, kind, key, below, above):
     """Not rounded to one of them, nor is a bound."""
     _finds_only_what_lies_there(tmp_path, kind, key, below, above)
+
+
+NAMES_32 = [  # what a key of float32 is named by, and that key
+    (0.1, TENTH),
+    (np.float64(0.1), TENTH),
+    (TENTH, TENTH),
+    (np.float32(0.1), TENTH),
+    (-0.1, -TENTH),
+    (2**24, 2.0**24),
+    (np.int64(2**24), 2.0**24),
+    (-0.0, 0.0),
+    (1e-45, 2.0**-149),
+    (2.0**-149, 2.0**-149),
+    (3.4028235e38, LAST_32),
+    (LAST_32, LAST_32),
+    (INF, INF),
+    (-INF, -INF),
+]
+
+
+@pytest.mark.parametrize(("name", "key"), NAMES_32, ids=[repr(name) for name, _ in NAMES_32])
+def test_a_float32_is_named_by_its_shortest_decimal(tmp_path, name, key):
+    """In probes, ranges, conditions and invalidations alike; its neighbours are not."""
+    with np.errstate(over="ignore"):
+        ends = [float(np.nextafter(np.float32(key), np.float32(to))) for to in (-INF, INF)]
+    keys = sorted({key, *ends})
+    schema = pa.schema([("key", pa.float32()), ("generated", pa.int64()), ("expires", pa.int64())])
+    archive = Archive.open(tmp_path / "a", schema, **SAID)
+    n = len(keys)
+    archive.update(16, {"key": keys, "generated": [16] * n, "expires": [30] * n})
+    at = keys.index(key)
+    for asked, expected in (
+        ({"key": name}, [key]),
+        ({"between": (name, name)}, [key]),
+        ({"between": (-INF, name)}, keys[: at + 1]),
+        ({"between": (name, INF)}, keys[at:]),
+    ):
+        snapshot = archive.snapshot()
+        assert snapshot.probe(**asked).column("key").to_pylist() == expected
+        assert len(snapshot.named(**asked)) == 1
+        with duckdb.connect() as connection:
+            connection.register("results", snapshot.scan())
+            where = snapshot.where(**asked)
+            found = connection.sql(f"SELECT key FROM results WHERE {where} ORDER BY key").fetchall()
+        assert [row[0] for row in found] == expected, where
+    archive.invalidate([name])
+    assert archive.scan("key").column("key").to_pylist() == [k for k in keys if k != key]
+
+
+def test_a_float64_is_named_by_itself_only(tmp_path):
+    schema = pa.schema([("key", pa.float64()), ("generated", pa.int64()), ("expires", pa.int64())])
+    archive = Archive.open(tmp_path / "a", schema, **SAID)
+    archive.update(16, {"key": [0.1, TENTH], "generated": [16] * 2, "expires": [30] * 2})
+    for key in (0.1, TENTH):
+        for asked in ({"key": key}, {"between": (key, key)}):
+            assert archive.probe(**asked).column("key").to_pylist() == [key]
+    archive.invalidate([0.1])
+    assert archive.scan().column("key").to_pylist() == [TENTH]
 
 
 def test_keys_between_two_microseconds(tmp_path):
@@ -470,6 +533,68 @@ def test_keys_of_numpy_are_told_in_plain_sql(keyed):
             archive.snapshot().named(generated=times)
         with pytest.raises(ArchiveError, match="two times are needed, from and to"):
             archive.snapshot().where(expires=times)
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_a_list_of_keys(keyed, name):
+    """As for a probe: files and the condition of SQL are those of all of them."""
+    archive, keys = keyed(name)
+    snapshot = archive.snapshot()
+    for asked in (keys[:2], tuple(keys[:1]), set(keys), pa.array(keys, KEYED[name][0]), []):
+        expected = snapshot.probe(asked).column("key").to_pylist()
+        assert len(expected) == len(asked)
+        assert snapshot.named(asked) == (snapshot.files if len(asked) else [])
+        with duckdb.connect() as connection:
+            connection.sql("SET TimeZone = 'UTC'")
+            connection.register("results", snapshot.scan())
+            where = snapshot.where(asked)
+            found = connection.sql(f"SELECT key FROM results WHERE {where} ORDER BY key").fetchall()
+        assert [row[0] for row in found] == expected, where
+    for ask in (snapshot.named, snapshot.where, snapshot.probe):
+        with pytest.raises(ArchiveError, match="is not a key"):
+            ask([*keys, b"1"])
+
+
+def test_keys_of_a_list_that_the_type_cannot_hold(archive):
+    snapshot = archive.snapshot()
+    assert '"key" = 1' in snapshot.where([2**70, 1]) and " IN " not in snapshot.where([2**70, 1])
+    assert '"key" IN (1, 7)' in snapshot.where([7, 1, 2**70])
+    assert snapshot.where([2**70, -(2**70)]).startswith("false") and snapshot.named([2**70]) == []
+    assert snapshot.where([]).startswith("false") and snapshot.named([]) == []
+
+
+BEYOND = {  # a key that Python has no date for, and the last that it has
+    "date": (pa.date32(), 2_932_897, date(9999, 12, 31)),
+    "first date": (pa.date32(), -719_163, date(1, 1, 1)),
+    "timestamp": (pa.timestamp("us", "UTC"), 253_402_300_800_000_000, datetime.max),
+    "first timestamp": (pa.timestamp("us", "UTC"), -62_135_596_800_000_001, datetime.min),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_keys_that_python_cannot_say(tmp_path, name):
+    kind, beyond, last = BEYOND[name]
+    last = last.replace(tzinfo=UTC) if isinstance(last, datetime) else last
+    schema = pa.schema([("key", kind), ("generated", pa.int64()), ("expires", pa.int64())])
+    archive = Archive.open(tmp_path / "a", schema, **SAID)
+    whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    good = pa.array([last, last], kind)
+    bad = pa.concat_arrays([good[:1], pa.array([beyond], whole).cast(kind)])
+    times = {"generated": [16, 16], "expires": [30, 30]}
+    told = "row 1: the key 'key' is out of range: years are 1 to 9999"
+    with pytest.raises(ArchiveError, match=told):
+        archive.update(16, {"key": bad, **times})
+    archive.update(16, {"key": good, **times})
+    archive.take_in("s", 0, {"key": bad, "generated": [17, 17], "expires": [30, 30]})
+    archive.update(18)
+    assert archive.quarantine().column("reason").to_pylist() == [told.removeprefix("row 1: ")]
+    for ask in (archive.probe, archive.invalidate, archive.snapshot().named):
+        with pytest.raises(ArchiveError, match="the keys cannot be read"):
+            ask(bad)
+    held = archive.scan().column("key")
+    assert len(archive.probe(held)) == 3 and archive.probe(last).column("key") == held
+    archive.invalidate(held)
+    assert not len(archive.scan())
 
 
 def test_texts_are_told_to_spark_by_their_bytes(keyed):

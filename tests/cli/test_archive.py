@@ -413,6 +413,22 @@ def test_keys_of_every_type(run, tmp_path, kind):
         )
 
 
+def test_a_float32_is_named_as_to_the_archive(run, tmp_path):
+    schema = pa.schema([("k", pa.float32()), ("generated", pa.int64()), ("expires", pa.int64())])
+    archive = Archive.open(tmp_path / "a", schema, key="k", window=10, every=5, layout="Rebuild2x2")
+    archive.update(0, {"k": [0.1, 16777216.0], "generated": [0, 0], "expires": [3, 9]})
+    for words, many in (
+        (("0.1",), 1),
+        (("16777216",), 1),
+        (("16777217",), 0),
+        (("1e300",), 0),
+        (("--between", "0", "0.1"), 1),
+        (("--between", "0.1", "16777217"), 2),
+        (("--between", "16777217", "inf"), 0),
+    ):
+        assert len(lines(run("archive", "probe", "a", *words, "--json"))) == many, words
+
+
 # -- migrate and vacuum ------------------------------------------------------------------------------
 
 

@@ -116,6 +116,8 @@ def test_filters_choose_files(spark, tmp_path):
 
     files = len(archive.snapshot().files)
     assert read(key=3) == (expected(lambda i, m, e, n: i == 3), files)
+    assert read(key=[3, 5, 77])[0] == expected(lambda i, m, e, n: i in (3, 5))
+    assert read(key=[])[0] == Counter() == read(key=[77, 2**70])[0]
     assert read(between=(2, 4))[0] == expected(lambda i, m, e, n: 2 <= i <= 4)
     late = now - 3 * MINUTE
     found, opened = read(generated=(late, None))
@@ -308,6 +310,35 @@ def test_texts_that_spark_reads_otherwise(spark, tmp_path):
     assert read(between=("C:\\a", "C:\\z")) == ["C:\\temp"]
     archive.invalidate(keys[:4])
     assert read() == sorted(keys[4:]) == sorted(archive.scan().column("key").to_pylist())
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_lists_of_keys_of_any_type(spark, tmp_path, ansi):
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for i, (kind, keys) in enumerate(
+            [
+                (pa.float32(), [-0.5, 0.1, 2.5]),
+                (pa.date32(), [BEGIN.date() + timedelta(days) for days in range(3)]),
+                (pa.timestamp("us", "UTC"), [BEGIN + timedelta(microseconds=n) for n in range(3)]),
+                (pa.string(), ["a\\b", "it's", "plain"]),
+            ]
+        ):
+            times = [("generated", pa.int64()), ("expires", pa.int64())]
+            archive = Archive.open(
+                tmp_path / str(i), pa.schema([("key", kind), *times]), key="key", window=16, every=2
+            )
+            archive.update(16, {"key": keys, "generated": [16] * 3, "expires": [30] * 3})
+
+            def many(key, archive=archive) -> int:
+                return limen.spark.read_archive(spark, archive, key=key).count()
+
+            assert [many(keys[:n]) for n in range(4)] == [0, 1, 2, 3], kind
+            archive.invalidate(keys[1:])
+            assert [many(keys[:n]) for n in range(4)] == [0, 1, 1, 1], kind
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
 
 
 def test_spark_reads_the_table_alone(spark, tmp_path):

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from limen.archive import layouts
 from limen.archive.errors import ArchiveError, ConflictError
-from limen.archive.keys import plus_zero
+from limen.archive.keys import Key, listed, plus_zero
 from limen.archive.layouts import Choice, Layout
 from limen.archive.reader import Snapshot, SubIndex
 from limen.archive.shape import Shape, as_sides, make_shape
@@ -353,29 +353,28 @@ class Archive:
             table, shape = self._table, self.shape
             if table.state.origin is None:
                 raise ArchiveError("there are no results to invalidate before the first update")
-            listed = (
-                keys.to_pylist() if isinstance(keys, (pa.Array, pa.ChunkedArray)) else list(keys)
-            )
-            for key in listed:
-                low, high = shape.keys_at(key, nearest=True)
-                if low > high:  # type: ignore[operator]
-                    raise ArchiveError(
-                        f"{key!r} cannot be invalidated: {shape.key!r} is {shape.key_type} here, which "
-                        "cannot hold it"
-                    )
-            if not listed:
+            arrow = isinstance(keys, (pa.Array, pa.ChunkedArray))
+            asked = listed(keys if arrow else list(keys))
+            found = [self._key_to_invalidate(key) for key in asked]
+            if not asked:
                 return table.version
             now = table.state.time(shape)
             limit = now if until is None else shape.moment(until, "until")
             if limit > now:
                 raise ArchiveError(f"until={until} is after the last update, {shape.words(now)}")
-            try:
-                given = plus_zero(pa.array(listed, shape.key_type))
-            except (pa.ArrowException, OverflowError) as error:
-                raise ArchiveError(f"the keys cannot be invalidated: {error}") from None
-            fresh = table.invalid.and_also(given, limit, table.state.step)
+            given = pa.array([shape.said_key(key) for key in found], shape.key_type)
+            fresh = table.invalid.and_also(plus_zero(given), limit, table.state.step)
             name = table.write_beside(fresh.to_table(), "invalid")
             return table.commit("invalidate", replace(table.state, invalid=name))
+
+    def _key_to_invalidate(self, key: Any) -> Key:
+        low, high = self.shape.keys_at(key)
+        if low > high:  # type: ignore[operator]
+            raise ArchiveError(
+                f"{key!r} cannot be invalidated: {self.shape.key!r} is {self.shape.key_type} here, "
+                "which cannot hold it"
+            )
+        return low
 
     def fitting(
         self,

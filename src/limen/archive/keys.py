@@ -1,6 +1,7 @@
 """Keys as users say them, and as they are compared: dates and timestamps are integers then.
 
-A key that the type of the column cannot hold is not rounded: it lies between two that it can.
+A key that the type of the column cannot hold is not rounded: it lies between two that it can. A float32
+is said by two numbers: by itself, and by the shortest decimal that stands for it, such as 0.1.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from limen.archive.columns import is_zoned
+from limen.archive.columns import flags, is_zoned
 from limen.archive.errors import ArchiveError
-from limen.archive.times import EPOCH
+from limen.archive.times import EPOCH, FIRST, LAST
 from limen.model import type_name
 
 Key = int | float | str  # as it is compared
+DAY = 86_400_000_000  # microseconds
 
 
 def is_key(kind: pa.DataType) -> bool:
@@ -40,18 +43,16 @@ def said(key: Key, kind: pa.DataType) -> Any:
     return EPOCH + timedelta(microseconds=int(key)) if pt.is_timestamp(kind) else key
 
 
-def keys_at(value: Any, column: pa.Field, nearest: bool = False) -> tuple[Key, Key]:
+def keys_at(value: Any, column: pa.Field) -> tuple[Key, Key]:
     """The least key of a column not below a user's, and the greatest not above it, as they are compared.
 
     Both are that key; if the type cannot hold it, it lies between them and the first is the greater.
-    `nearest`: the float32 that 0.1 was stored as is meant, not 0.1 itself.
     """
     kind, value = column.type, _checked(value, column)
     if pt.is_floating(kind):
-        number = kind.to_pandas_dtype()
-        if nearest and isinstance(value, float) and abs(value) <= float(np.finfo(number).max):
-            value = float(number(value))
-        return _floats_at(value, number)
+        if pt.is_float32(kind) and isinstance(value, float):
+            value = _meant(value)
+        return _floats_at(value, kind.to_pandas_dtype())
     if pt.is_integer(kind):
         limits = np.iinfo(kind.to_pandas_dtype())
         return max(value, int(limits.min)), min(value, int(limits.max))
@@ -60,6 +61,23 @@ def keys_at(value: Any, column: pa.Field, nearest: bool = False) -> tuple[Key, K
         assert isinstance(found, int)
         return found + 1, found
     return found, found
+
+
+def listed(asked: Any) -> list[Any]:
+    """The keys of a list of them, or the one that is asked for."""
+    if isinstance(asked, (pa.Array, pa.ChunkedArray)):
+        try:
+            return list(asked.to_pylist())
+        except (OverflowError, ValueError) as error:  # a time that Python has no datetime for
+            raise ArchiveError(f"the keys cannot be read: {error}") from None
+    return list(asked) if isinstance(asked, (list, tuple, set, np.ndarray)) else [asked]
+
+
+def unsaid(keys: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which dates or timestamps are none that Python can say?"""
+    first, last = (FIRST, LAST) if pt.is_timestamp(keys.type) else (FIRST // DAY, LAST // DAY)
+    at = compared(keys)
+    return flags(pc.fill_null(pc.or_(pc.less(at, first), pc.greater(at, last)), False))
 
 
 def plus_zero(keys: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -84,6 +102,13 @@ def _checked(value: Any, column: pa.Field) -> Any:
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         raise ArchiveError(told) from None
     return value
+
+
+def _meant(value: float) -> float:
+    """The float32 that a number is the shortest decimal of, or the number itself."""
+    with np.errstate(over="ignore"):
+        near = np.float32(value)
+    return float(near) if float(str(near)) == value else value
 
 
 def _floats_at(value: float, number: type[np.floating[Any]]) -> tuple[float, float]:

@@ -86,10 +86,7 @@ class Snapshot:
         if between is not None:
             ranges = [self.shape.keys_between(between)]
         else:
-            if isinstance(key, (pa.Array, pa.ChunkedArray)):
-                key = key.to_pylist()
-            keys = key if isinstance(key, (list, tuple, set, np.ndarray)) else [key]
-            ranges = sorted({self.shape.keys_at(k, nearest=True) for k in keys})
+            ranges = [(k, k) for k in self.shape.keys_in(key)]
         wanted = self._columns(columns)
         found = self._gather(ranges, self._needed(wanted))
         return self._ordered(found, ORDERS[0]).select(wanted)
@@ -200,16 +197,21 @@ class Snapshot:
         quote: str,
     ) -> list[str]:
         shape, parts = self.shape, []
-        ranges = [] if key is None else [shape.keys_at(key, nearest=True)]
-        ranges += [] if between is None else [shape.keys_between(between)]
-        for low, high in ranges:
+        name = _name(shape.key, quote)
+
+        def told(limit: Key) -> str:
+            return _quoted(shape.said_key(limit), quote)
+
+        if key is not None:
+            found = [told(one) for one in shape.keys_in(key)]
+            more = f"{name} IN ({', '.join(found)})"
+            parts.append(more if len(found) > 1 else f"{name} = {found[0]}" if found else "false")
+        if between is not None:
+            low, high = shape.keys_between(between)
             if low > high:  # type: ignore[operator]
                 parts.append("false")
-                continue
-            signs = (("=", low),) if low == high else ((">=", low), ("<=", high))
-            for sign, limit in signs:
-                told = _quoted(shape.said_key(limit), quote)
-                parts.append(f"{_name(shape.key, quote)} {sign} {told}")
+            else:
+                parts.append(f"{name} >= {told(low)} AND {name} <= {told(high)}")
         for column, what, asked in (
             (shape.generated, "generated", generated),
             (shape.expires, "expires", expires),
@@ -245,16 +247,14 @@ class Snapshot:
         generated: Times | None = None,
         expires: Times | None = None,
     ) -> list[DataFile]:
-        """The files that can have results with these keys and times."""
-        low: Key | None = None
-        high: Key | None = None
-        if key is not None:
-            low, high = self.shape.keys_at(key, nearest=True)
-        elif between is not None:
-            low, high = self.shape.keys_between(between)
+        """The files that can have results with these keys, one or any of a list, and times."""
         found = [file for file in self.files if not self._is_over(file)]
-        if low is not None and high is not None:
-            found = [file for file in found if len(file.groups_of(low, high))]
+        if key is not None:
+            keys = self.shape.keys_in(key)
+            found = [file for file in found if any(len(file.groups_of(k, k)) for k in keys)]
+        if between is not None:
+            ends = self.shape.keys_between(between)
+            found = [file for file in found if len(file.groups_of(*ends))]
         for name, asked in (("generated", generated), ("expires", expires)):
             for at, limit in enumerate(_limits(asked, name)):
                 if limit is not None:
@@ -411,7 +411,8 @@ def _quoted(key: Any, quote: str) -> str:
     if isinstance(key, np.generic):
         key = key.item()
     if isinstance(key, datetime):
-        return f"'{key.astimezone(UTC)}'"  # not as a TIMESTAMP, which in DuckDB is without a zone
+        # Spark may compare a list of mere texts as texts; in DuckDB a TIMESTAMP has no zone
+        return f"{'TIMESTAMP ' if quote == '`' else ''}'{key.astimezone(UTC)}'"
     if isinstance(key, date):
         return f"DATE '{key}'"
     if isinstance(key, str):

@@ -157,9 +157,11 @@ class Shape:
         for name in self._required():
             if name in table.column_names:
                 yield flags(table.column(name).is_null()), f"column {name!r}", "is null"
-        key = table.column(self.key)
+        key, who = table.column(self.key), f"the key {self.key!r}"
         if pt.is_floating(key.type):
-            yield flags(pc.fill_null(pc.is_nan(key), False)), f"the key {self.key!r}", "is NaN"
+            yield flags(pc.fill_null(pc.is_nan(key), False)), who, "is NaN"
+        if pt.is_temporal(key.type):
+            yield keys.unsaid(one(key)), who, "is out of range: years are 1 to 9999"
 
     def sorted_out(self, results: object) -> tuple[pa.Table, pa.Table]:
         """Results that some window can have, and the others with the reason why not."""
@@ -255,9 +257,14 @@ class Shape:
         """Keys as they are compared."""
         return keys.compared(one(column))
 
-    def keys_at(self, value: Any, nearest: bool = False) -> tuple[Key, Key]:
+    def keys_at(self, value: Any) -> tuple[Key, Key]:
         """The least key not below a user's, and the greatest not above it, as they are compared."""
-        return keys.keys_at(value, self.schema.field(self.key), nearest)
+        return keys.keys_at(value, self.schema.field(self.key))
+
+    def keys_in(self, asked: Any) -> list[Key]:
+        """A key, or each of a list of keys, as they are compared, in order: those that there can be."""
+        ends = [self.keys_at(key) for key in keys.listed(asked)]
+        return sorted({low for low, high in ends if low == high})
 
     def keys_between(self, between: tuple[Any, Any]) -> tuple[Key, Key]:
         """The least and the greatest key of a range, as they are compared."""

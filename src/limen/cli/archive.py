@@ -415,7 +415,8 @@ def _keys(shape: Shape, texts: Sequence[str]) -> list[Any]:
     from limen.model import type_name
 
     kind, given = shape.key_type, pa.array(texts, pa.string())
-    found, bad = parsed(given, kind)
+    # a number is not rounded on the way to a float32
+    found, bad = parsed(given, pa.float64() if pa.types.is_float32(kind) else kind)
     if pa.types.is_timestamp(kind) and bad.any():
         unzoned, bad_too = parsed(given, pa.timestamp("us"))
         found, bad = pc.coalesce(found, unzoned.cast(kind)), bad & bad_too

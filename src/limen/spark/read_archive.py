@@ -36,9 +36,9 @@ def read_archive(
 ) -> DataFrame:
     """The results that are alive, as a static frame.
 
-    `archive`: one, its folder, or a snapshot of it. `key`, or keys `between` two, both included;
-    `generated` and `expires` from one time to another, both included, None for no limit. `window`: for
-    a query with shorter windows (`Snapshot.window`).
+    `archive`: one, its folder, or a snapshot of it. `key`, one or a list of them, or keys `between`
+    two, both included; `generated` and `expires` from one time to another, both included, None for no
+    limit. `window`: for a query with shorter windows (`Snapshot.window`).
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
