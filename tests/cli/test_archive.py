@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -358,6 +359,63 @@ def test_lists_go_to_csv_with_their_nulls(run, tmp_path, monkeypatch, kind):
     assert written == ['0,"1;"', "1,", '2,""', '3,""', '4,"2;3;4"']
     assert run("archive", "scan", "a", "--limit", 1, "-o", "one.csv").exit_code == 0
     assert (tmp_path / "one.csv").read_text().splitlines()[1:] == ['0,0,9,"1;"']
+
+
+DEEP = {  # of what JSON has no word for, as Arrow has it and as JSON does
+    "floats": (
+        pa.list_(pa.float64()),
+        [float("nan"), 1.5, float("inf"), None],
+        [None, 1.5, None, None],
+    ),
+    "float": (pa.float32(), float("-inf"), None),
+    "struct": (
+        pa.struct([("b", pa.binary()), ("t", pa.timestamp("us", "UTC")), ("f", pa.float64())]),
+        {"b": b"\x01\xff", "t": NOON, "f": float("nan")},
+        {"b": "01ff", "t": NOON.isoformat(), "f": None},
+    ),
+    "structs": (
+        pa.list_(pa.struct([("d", pa.date32()), ("f", pa.list_(pa.float32()))])),
+        [{"d": date(2026, 1, 2), "f": [float("inf")]}],
+        [{"d": "2026-01-02", "f": [None]}],
+    ),
+    "map": (
+        pa.map_(pa.string(), pa.decimal128(5, 2)),
+        [("\u00e9", Decimal("1.50"))],
+        [["\u00e9", "1.50"]],
+    ),
+    "naive": (pa.timestamp("us"), datetime(2026, 1, 1), "2026-01-01T00:00:00"),
+    "bytes": (pa.binary(), b"\x00", "00"),
+}
+
+
+def test_json_at_any_depth(run, tmp_path):
+    """A line on the terminal is the line of a file, and a line of JSON."""
+    times = [("key", pa.int64()), ("generated", pa.int64()), ("expires", pa.int64())]
+    schema = pa.schema([*times, *((name, kind) for name, (kind, _, _) in DEEP.items())])
+    archive = Archive.open(tmp_path / "a", schema, key="key", window=10, every=5)
+    given = {name: [value] for name, (_, value, _) in DEEP.items()}
+    archive.update(0, {"key": [1], "generated": [0], "expires": [9], **given})
+    expected = {name: told for name, (_, _, told) in DEEP.items()}
+    for words in (("scan", "a"), ("probe", "a", 1)):
+        said = run("archive", *words, "--columns", ",".join(DEEP), "--json")
+        (found,) = [
+            json.loads(line, parse_constant=pytest.fail) for line in said.stdout.split("\n")[:-1]
+        ]
+        assert found == expected
+        run("archive", *words, "--columns", ",".join(DEEP), "-o", "a.jsonl", "--force")
+        assert (tmp_path / "a.jsonl").read_text() == said.stdout
+
+
+def test_times_that_python_cannot_say(run, tmp_path):
+    kinds = [("key", pa.int64()), ("generated", pa.int64()), ("expires", pa.int64())]
+    schema = pa.schema([*kinds, ("at", pa.timestamp("us", "UTC"))])
+    archive = Archive.open(tmp_path / "a", schema, key="key", window=10, every=5)
+    far = pa.array([2**60], pa.timestamp("us", "UTC"))
+    archive.update(0, {"key": [1], "generated": [0], "expires": [9], "at": far})
+    for words in ((), ("--json",), ("-o", "a.jsonl")):
+        assert "is beyond the years 1 to 9999" in told(run("archive", "scan", "a", *words))
+    assert run("archive", "scan", "a", "-o", "a.parquet").exit_code == 0
+    assert pq.read_table(tmp_path / "a.parquet").column("at").combine_chunks() == far
 
 
 def test_files_are_written_when_there_is_nothing_and_kept_when_there(run, joined, tmp_path):

@@ -491,6 +491,8 @@ def _deliver(
 
     Those above `most` are counted only.
     """
+    from limen.cli.result_files import json_lines
+
     counted = 0
 
     def counting() -> Iterator[pa.Table]:
@@ -504,7 +506,8 @@ def _deliver(
         _write(counting(), schema, output)
     elif as_json:
         for part in counting():
-            _print_json(part)
+            for lines in json_lines(part):
+                print(lines, end="")
     else:
         tables, shown = list(counting()), SHOWN if most is None else most
         _print_table(list(_first(tables, shown)), schema)
@@ -555,35 +558,20 @@ def _roomy(table: pa.Table, as_text: bool) -> pa.Table:
     return table
 
 
-def _print_json(table: pa.Table) -> None:
-    """JSON has no NaN and no infinity (null), no times (ISO) and no bytes (hexadecimal digits)."""
-    import math
-
-    def said(value: Any) -> Any:
-        if isinstance(value, float):
-            return value if math.isfinite(value) else None
-        if isinstance(value, bytes):
-            return value.hex()
-        return value.isoformat() if hasattr(value, "isoformat") else value
-
-    for batch in table.to_batches(max_chunksize=8192):
-        for row in batch.to_pylist():
-            line = {name: said(value) for name, value in row.items()}
-            print(json.dumps(line, ensure_ascii=False, default=str))
-
-
 def _print_table(parts: Sequence[pa.Table], schema: pa.Schema) -> None:
     import pyarrow as pa
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from limen.cli.result_files import python_rows
+
     table = Table()
     for field in schema:
         numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         table.add_column(Text(_printable(field.name)), justify="right" if numeric else "left")
     for part in parts:
-        for row in part.to_pylist():
+        for row in python_rows(part):
             table.add_row(*(Text(_cell(value)) for value in row.values()))
     Console().print(table)
 

@@ -6,8 +6,9 @@ So a file with the final name is always whole. Csv joins a list of ids with `;`,
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 from types import TracebackType
@@ -73,10 +74,8 @@ class ResultFile:
             self._writer.write_table(table)
 
     def _write_lines(self, table: pa.Table) -> None:
-        for start in range(0, len(table), JSON_ROWS):
-            rows = _finite(table.slice(start, JSON_ROWS)).to_pylist()
-            lines = (json.dumps(row, default=_said, ensure_ascii=False) + "\n" for row in rows)
-            self._file.write("".join(lines).encode())
+        for lines in json_lines(table):
+            self._file.write(lines.encode())
 
     def __exit__(
         self,
@@ -140,14 +139,52 @@ def _joined_lists(lists: Any) -> pa.Array:
     return pc.if_else(lists.is_valid(), pc.binary_join(filled, SEPARATOR), None)
 
 
+def json_lines(table: pa.Table) -> Iterator[str]:
+    """Rows as lines of JSON, many at a time.
+
+    JSON has no NaN and no infinity (null), no times (ISO) and no bytes (hexadecimal digits), at any
+    depth.
+    """
+    for start in range(0, len(table), JSON_ROWS):
+        rows = python_rows(_finite(table.slice(start, JSON_ROWS)))
+        yield "".join(_line(row) + "\n" for row in rows)
+
+
+def python_rows(table: pa.Table) -> list[dict[str, Any]]:
+    try:
+        return list(table.to_pylist())
+    except OverflowError:
+        raise LimenError(
+            "a date or a timestamp is beyond the years 1 to 9999, so it cannot be shown; write .parquet"
+        ) from None
+
+
+def _line(row: dict[str, Any]) -> str:
+    def line(row: object) -> str:
+        return json.dumps(row, default=_said, ensure_ascii=False, allow_nan=False)
+
+    try:
+        return line(row)
+    except ValueError:  # a NaN or an infinity in what is nested
+        return line(_finite_within(row))
+
+
 def _finite(table: pa.Table) -> pa.Table:
-    """JSON has no NaN and no infinity: null."""
+    """With nulls for NaN and infinity, but for what is nested."""
     for i, field in enumerate(table.schema):
         if pt.is_floating(field.type):
             column = table.column(i)
             finite = pc.if_else(pc.is_finite(column), column, pa.scalar(None, field.type))
             table = table.set_column(i, field.name, finite)
     return table
+
+
+def _finite_within(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite_within(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite_within(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _said(value: object) -> object:
