@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -565,6 +566,28 @@ def _files(path: Path) -> set[str]:
 def test_there_is_no_such_version(tmp_path, version):
     with pytest.raises(ArchiveError, match=f"there is no version {version}"):
         _served(tmp_path).snapshot(version)
+
+
+def test_a_version_of_numpy(tmp_path):
+    archive = open_one(tmp_path, "Rebuild2x2")
+    archive.update(START)
+    assert (
+        archive.snapshot(np.int64(0)).version == 0 and archive.snapshot(np.uint8(1)).time == START
+    )
+
+
+def test_what_is_told_of_an_archive_is_of_one_version(tmp_path):
+    """The newest, whoever made it."""
+    archive = open_one(tmp_path, "Rebuild2x2")
+    other = Archive.open(archive.path)
+    archive.update(START)
+    archive.migrate("NoRebuild3x3")
+    assert other.version == 2
+    archive.update(START + EVERY)
+    told = f"NoRebuild3x3, version 3, time {START + EVERY})"
+    assert repr(other) == repr(archive) == f"Archive({str(archive.path)!r}, {told}"
+    archive.migrate("Rebuild3x3")
+    assert str(other.layout) == "Rebuild3x3"
 
 
 def test_a_handle_is_pickled_by_its_folder(tmp_path):

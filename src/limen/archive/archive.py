@@ -16,6 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from limen.archive import layouts
@@ -205,9 +206,8 @@ class Archive:
             raise ArchiveError(f"{self.path}: grace is {here} here, not {grace}")
 
     def __repr__(self) -> str:
-        return (
-            f"Archive({str(self.path)!r}, {self.layout}, version {self.version}, time {self.time})"
-        )
+        now = self.snapshot()
+        return f"Archive({str(self.path)!r}, {now.layout}, version {now.version}, time {now.time})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Archive.open, (self.path,)
@@ -224,11 +224,12 @@ class Archive:
 
     @property
     def layout(self) -> Layout:
-        return self._table.state.layout
+        return self.snapshot().layout
 
     @property
     def version(self) -> int:
-        return self._table.version
+        """The newest."""
+        return self.snapshot().version
 
     @property
     def time(self) -> Moment | None:
@@ -422,8 +423,9 @@ class Archive:
                 probes_first=probes_first,
             )
             wanted, self.why = chosen
-            if wanted == self.layout:
-                return _receipt(self.version, self.time, Work())
+            now = self.snapshot()
+            if wanted == now.layout:
+                return _receipt(now.version, now.time, Work())
         elif window_bytes is not None or queries is not None or space or probes_first:
             raise ArchiveError(
                 f"window_bytes, queries, space and probes_first are for auto, not for {layout!r}"
@@ -437,7 +439,7 @@ class Archive:
                     after = self._with_invalid(writer.migrate(wanted), writer.work)
                 with suppress(ConflictError):
                     version = self._commit("migrate", after, writer)
-                    return _receipt(version, self.time, writer.work)
+                    return _receipt(version, _snapshot(self._table).time, writer.work)
         raise ConflictError(
             f"{self.path}: others kept updating it while {wanted} was built; try again"
         )
@@ -461,9 +463,10 @@ class Archive:
     def snapshot(self, version: int | None = None) -> Snapshot:
         """The newest state, or that of a version whose files are still kept."""
         if version is not None:
-            if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+            whole = isinstance(version, (int, np.integer)) and not isinstance(version, bool)
+            if not whole or version < 0:
                 raise ArchiveError(f"there is no version {version}: versions count from 0")
-            return _snapshot(Table.open(self.path, version))
+            return _snapshot(Table.open(self.path, int(version)))
         with self._lock:
             self._table.refresh()
             return _snapshot(self._table)
