@@ -259,6 +259,80 @@ def test_a_join_of_windows(spark, tmp_path):
     assert got == Counter({row: n for row, n in expected.items() if row[3] <= now < row[4]})
 
 
+def test_a_join_by_names_that_look_like_others(spark, tmp_path):
+    """A dot, a sign of quotation, and what the join itself would call a column; also in streams."""
+    kinds = "`a.b` long, `__a.b` string, `at.l` timestamp, `x``y` string"
+    left = [(1, "one", BEGIN, "p"), (2, "two", BEGIN, "q")]
+    right = [(1, BEGIN + MINUTE), (2, BEGIN + 20 * MINUTE)]
+    frames = []
+    for name, rows, of in (("l", left, kinds), ("r", right, "`a.b` long, `at.r` timestamp")):
+        spark.createDataFrame(rows, of).coalesce(1).write.parquet(str(tmp_path / name))
+        static = spark.read.schema(of).parquet(str(tmp_path / name))
+        frames.append((static, spark.readStream.schema(of).parquet(str(tmp_path / name))))
+    asked = {"times": ["at.l", "at.r"], "windows": [10 * MINUTE, 10 * MINUTE], "delay": MINUTE}
+    made = {"generated": "made.at", "expires": "ends.at"}
+    for ons in ("a.b", ["a.b"], ("a.b", "a.b")):
+        joined = limen.spark.window_join(frames[0][0], frames[1][0], ons, **asked, **made)
+        names = ["a.b", "__a.b", "at.l", "x`y", "at.r", "made.at", "ends.at"]
+        assert joined.columns == names
+        (row,) = joined.collect()
+        found = [v.astimezone(UTC) if isinstance(v, datetime) else v for v in row]
+        times = [BEGIN + MINUTE, BEGIN + MINUTE, BEGIN + 10 * MINUTE]
+        assert found == [1, "one", BEGIN, "p", *times]
+    stream = limen.spark.window_join(frames[0][1], frames[1][1], "a.b", **asked, **made)
+    query = stream.writeStream.format("memory").queryName("dotted").trigger(availableNow=True)
+    query.option("checkpointLocation", str(tmp_path / "ckpt")).start().awaitTermination()
+    assert [row["__a.b"] for row in spark.table("dotted").collect()] == ["one"]
+
+
+def test_a_join_on_its_times(spark):
+    rows = [(1, BEGIN), (2, BEGIN + MINUTE)]
+    left, right = (spark.createDataFrame(rows, f"{n} long, at timestamp") for n in ("l", "r"))
+    asked = {"times": ("at", "at"), "windows": (MINUTE, MINUTE)}
+    joined = limen.spark.window_join(left, right, "at", **asked)
+    assert sorted((row.l, row.r) for row in joined.collect()) == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"on": []}, r"on=\[\]: window_join needs a column that both sides have in common"),
+        ({"on": 5}, "on=5: window_join needs a column"),
+        ({"on": ["k", 5]}, r"on=\['k', 5\]: window_join needs"),
+        ({"on": "K"}, "the left side has no column 'K'; it has k, a, n, w"),
+        ({"times": "ab"}, "times='ab': two columns are needed"),
+        ({"times": ("a",)}, r"times=\('a',\): two columns are needed"),
+        ({"times": ("a", 5)}, "two columns are needed"),
+        (
+            {"times": ("n", "b")},
+            "left side's time 'n' is timestamp_ntz: a timestamp with a zone is",
+        ),
+        (
+            {"times": ("a", "v")},
+            "right side's time 'v' is bigint: a timestamp with a zone is needed",
+        ),
+        ({"windows": MINUTE}, "two timedeltas are needed"),
+        ({"windows": (MINUTE,)}, "two timedeltas are needed"),
+        ({"windows": (MINUTE, 5)}, "two timedeltas are needed, each of some length"),
+        ({"windows": (MINUTE, 0 * MINUTE)}, "two timedeltas are needed, each of some length"),
+        ({"delay": 5}, "delay=5: a timedelta is needed, and it must not be negative"),
+        ({"delay": -MINUTE}, "a timedelta is needed, and it must not be negative"),
+        ({"generated": 5}, "generated=5: the name of a column is needed"),
+        ({"generated": "A"}, "a column would occur twice: A, a; rename it"),
+        ({"generated": "x", "expires": "X"}, "a column would occur twice: X, x"),
+        ({"right": "k long, b timestamp, W long"}, "a column would occur twice: W, w"),
+        ({"right": "k long, K long, b timestamp"}, "a column would occur twice: K, k"),
+    ],
+)
+def test_a_join_that_cannot_be(spark, said, told):
+    left = spark.createDataFrame([], "k long, a timestamp, n timestamp_ntz, w long")
+    right = spark.createDataFrame([], said.get("right", "k long, b timestamp, v long"))
+    asked = {"on": "k", "times": ("a", "b"), "windows": (MINUTE, MINUTE), **said}
+    asked.pop("right", None)
+    with pytest.raises(LimenError, match=told):
+        limen.spark.window_join(left, right, **asked)
+
+
 def test_matches_with_a_window_of_their_own(spark, tmp_path):
     rows = results(7, 200, 30)
     arrive(tmp_path / "in", [rows[:100], rows[100:]])
@@ -443,6 +517,7 @@ def test_folders_at_home(spark, tmp_path, monkeypatch):
         ({"delay": -MINUTE}, ArchiveError, "is not a length of time"),
         ({"sometimes": True}, TypeError, "sometimes"),
         ({"processingTime": "now and then"}, Exception, "now and then"),
+        ({"checkpoint": 5}, LimenError, "checkpoint=5: the folder of a checkpoint is needed"),
     ],
 )
 def test_what_is_wrong_is_said_before_an_archive_is_made(spark, tmp_path, said, error, told):

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -76,6 +77,8 @@ def archive_sink(
         )
     if not isinstance(archive, (Archive, str, os.PathLike)):
         raise LimenError(f"archive={archive!r}: an archive or its folder is needed")
+    if not isinstance(checkpoint, (str, os.PathLike, NoneType)):
+        raise LimenError(f"checkpoint={checkpoint!r}: the folder of a checkpoint is needed")
     schema = to_arrow_schema(frame.schema, timezone="UTC")
     frame.sparkSession.dataSource.register(ArchiveSink)
     writer = frame.writeStream.format(FORMAT).outputMode("append")
