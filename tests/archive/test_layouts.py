@@ -388,6 +388,12 @@ def test_section_5_8_with_more_said():
     assert str(choose(5e9, 1000, probes_first=True, count_based=True).layout) == "CountRebuild2x2"
 
 
+@pytest.mark.parametrize("steps", ["a", 0, 1.5, None, True])
+def test_a_number_of_updates_that_is_none(steps):
+    with pytest.raises(ArchiveError, match=f"steps={steps!r}: the number of updates of a window"):
+        choose(1, 1, steps=steps)
+
+
 @pytest.mark.parametrize("steps", [1, 2, 3, 4])
 @pytest.mark.parametrize("space", [False, True])
 @pytest.mark.parametrize("asked", [(5e8, 2), (5e8, 1000), (5e9, 2), (5e9, 1000)])

@@ -90,7 +90,10 @@ def _with(**columns):
         (_with(key=pa.array(["1", "2"])), "column 'key' is string in the results and int64"),
         (_with(key=np.array([1.0, 2.0])), "column 'key' is double in the results and int64"),
         (_with(x=np.array([2**53, 1])), "column 'x' is int64 in the results and double"),
-        (_with(key=pa.array([2**64 - 1, 1], pa.uint64())), "column 'key' is uint64"),
+        (
+            _with(key=pa.array([1, 2**64 - 1], pa.uint64())),
+            "row 1: 18446744073709551615 does not fit: column 'key' is uint64 in the results and int64",
+        ),
         (_with(generated=[datetime(2026, 1, 1)] * 2), "datetime.*does not fit column 'generated'"),
         (
             [*pa.table(GOOD).to_pylist()[:1], {"key": 1}],
@@ -597,6 +600,12 @@ def test_keys_that_python_cannot_say(tmp_path, name):
     assert not len(archive.scan())
 
 
+@pytest.mark.parametrize("quote", [3, "", '""', None])
+def test_what_no_name_is_put_into(archive, quote):
+    with pytest.raises(ArchiveError, match=f"quote={quote!r}: the sign that names are put into"):
+        archive.snapshot().where(quote=quote)
+
+
 def test_texts_are_told_to_spark_by_their_bytes(keyed):
     archive, _ = keyed("string")
     where = archive.snapshot().where
@@ -691,6 +700,22 @@ def test_times_finer_than_they_are_kept(tmp_path):
         with pytest.raises(ArchiveError, match=told):
             call()
     assert archive.update(now + pd.Timedelta(2, "min")).version == 2
+
+
+@pytest.mark.parametrize("unit", ["ns", "us"])
+def test_the_row_with_a_time_that_is_too_fine_is_named(tmp_path, unit):
+    archive, now = _bare(tmp_path, TIME), pd.Timestamp("2026-01-01", tz="UTC")
+    at = [now.value, now.value, now.value + 1, now.value + 2]
+    times = pa.array(at, pa.int64()).cast(pa.timestamp("ns", "UTC"))
+    column = pa.chunked_array([times[:1], times[1:]])
+    told = (
+        r"result row 2: 2026-01-01 00:00:00.000000001Z does not fit: column 'expires' is "
+        r"timestamp\[ns, tz=UTC\] in the results and timestamp\[us, tz=UTC\] in the archive"
+    )
+    generated = pa.array([now] * 4, pa.timestamp(unit, "UTC"))
+    with pytest.raises(ArchiveError, match=told):
+        archive.update(now, {"key": [1] * 4, "generated": generated, "expires": column})
+    assert archive.version == 0
 
 
 @pytest.mark.parametrize(("kind", "at"), OUT_OF_RANGE, ids=str)

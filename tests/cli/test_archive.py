@@ -406,6 +406,20 @@ def test_json_at_any_depth(run, tmp_path):
         assert (tmp_path / "a.jsonl").read_text() == said.stdout
 
 
+@pytest.mark.parametrize("name", ["struct", "structs", "map"])
+def test_csv_has_no_cells_for_what_is_nested(run, tmp_path, name):
+    times = [("key", pa.int64()), ("generated", pa.int64()), ("expires", pa.int64())]
+    kind, value, _ = DEEP[name]
+    archive = Archive.open(
+        tmp_path / "a", pa.schema([*times, ("y", kind)]), key="key", window=10, every=5
+    )
+    archive.update(0, {"key": [1], "generated": [0], "expires": [9], "y": [value]})
+    said = told(run("archive", "scan", "a", "-o", "a.csv"))
+    assert said.startswith("column 'y' is ") and said.endswith("write .parquet or .jsonl")
+    assert not (tmp_path / "a.csv").exists()
+    assert run("archive", "scan", "a", "--columns", "key", "-o", "a.csv").exit_code == 0
+
+
 def test_times_that_python_cannot_say(run, tmp_path):
     kinds = [("key", pa.int64()), ("generated", pa.int64()), ("expires", pa.int64())]
     schema = pa.schema([*kinds, ("at", pa.timestamp("us", "UTC"))])
@@ -543,6 +557,7 @@ def test_vacuum(run, joined):
     ("words", "sentence"),
     [
         (("info", "nope"), "there is no folder nope"),
+        (("info", "file"), "file is not a folder"),
         (("info", "empty"), "empty is not an archive: it has no Delta log"),
         (("scan", "delta"), "is a Delta table, but not an archive"),
         (("probe", "joined"), "name the keys, or two with --between"),
@@ -557,6 +572,7 @@ def test_vacuum(run, joined):
         (("scan", "joined", "--window", "5", "--window", "6"), "once for each window"),
         (("scan", "joined", "--window", "5", "--window", "a=6"), "one size for all windows, or"),
         (("scan", "joined", "--columns", "price"), "there is no column 'price'"),
+        (("scan", "joined", "--columns", ", ,"), "--columns ', ,': name the columns, with commas"),
         (("scan", "joined", "-o", "a.xls"), "a.xls"),
         (("scan", "joined", "-o", "joined/a.csv"), "is inside of the archive"),
         (("scan", "joined", "-o", "nowhere/a.csv"), "there is no folder nowhere"),
@@ -568,6 +584,7 @@ def test_vacuum(run, joined):
 )
 def test_refusals(run, joined, tmp_path, words, sentence):
     (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("text")
     if "delta" in words:
         write_deltalake(str(tmp_path / "delta"), pa.table({"x": [1]}))
     assert sentence in told(run("archive", *words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from limen.archive.grid import tiles_of
@@ -40,6 +41,13 @@ def test_draws_timestamps_and_older_versions(run, timed, tmp_path):  # noqa: F81
     result = run("plot", "archive", "timed", "-o", "grid.svg", "--version", 1)
     assert result.exit_code == 0 and result.stdout.startswith("grid.svg: 6 results"), result.stderr
     assert "<svg" in (tmp_path / "grid.svg").read_text()
+
+
+def test_one_result(run, tmp_path):
+    archive = make(tmp_path / "a", "Rebuild2x2", updates=-1)
+    row = {"key": [1], "generated": [0], "expires": [9], "body": [b"x"]}
+    archive.update(0, pa.table(row, schema=archive.shape.schema))
+    assert run("plot", "archive", "a").stdout.startswith("archive.png: 1 result in 2 x 2 sub-ind")
 
 
 def test_points_are_results_of_their_sub_index(tmp_path):

@@ -5,6 +5,7 @@ A column of another type is taken if no value of that type can be lost by it.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,14 +56,36 @@ def _built(columns: Mapping[str, Any], wanted: Sequence[pa.Field]) -> dict[str, 
 def in_type(found: pa.ChunkedArray, wanted: pa.Field) -> pa.ChunkedArray:
     if found.type == wanted.type:
         return found
+    told = f"column {wanted.name!r} is {found.type} in the results and {wanted.type} in the archive"
     try:
         if not _widens(found.type, wanted.type):
-            raise pa.ArrowInvalid("")
+            raise ArchiveError(told)
         return found.cast(wanted.type)
-    except (ArchiveError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise ArchiveError(
-            f"column {wanted.name!r} is {found.type} in the results and {wanted.type} in the archive"
-        ) from None
+    except (ArchiveError, pa.ArrowNotImplementedError):
+        raise ArchiveError(told) from None
+    except pa.ArrowInvalid:
+        row = _first_that_does_not_fit(found, wanted.type)
+        raise ArchiveError(f"result row {row}: {_shown(found[row])} does not fit: {told}") from None
+
+
+def _first_that_does_not_fit(column: pa.ChunkedArray, kind: pa.DataType) -> int:
+    begin, end = 0, len(column)
+    while end - begin > 1:
+        middle = (begin + end) // 2
+        try:
+            column.slice(begin, middle - begin).cast(kind)
+            begin = middle
+        except pa.ArrowInvalid:
+            end = middle
+    return begin
+
+
+def _shown(value: pa.Scalar) -> str:
+    """As Arrow says it, which has times that Python has not."""
+    try:
+        return str(value.cast(pa.string()).as_py())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return reprlib.repr(value.as_py())
 
 
 def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:

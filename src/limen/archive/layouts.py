@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import NamedTuple
 
 from limen.archive.errors import ArchiveError
@@ -268,6 +268,8 @@ def choose(
     for what, value in (("window_bytes", window_bytes), ("queries", queries)):
         if isinstance(value, bool) or not isinstance(value, Real) or not value >= 0:
             raise ArchiveError(f"{what}={value!r}: a number is needed, and not less than zero")
+    if isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1:
+        raise ArchiveError(f"steps={steps!r}: the number of updates of a window is needed")
     large, many = window_bytes > SMALL, queries > MANY
     size = f"a {'large' if large else 'small'} window ({window_bytes / 1e9:.3g} GB)"
     load = f"{'many' if many else 'few'} queries between updates ({queries:g})"

@@ -166,6 +166,8 @@ class Snapshot:
         With the conditions of `named`, if said. `quote`: what names are put into; with "`" it is Spark's
         SQL, which takes a backslash in a text for more than itself.
         """
+        if not isinstance(quote, str) or len(quote) != 1:
+            raise ArchiveError(f"quote={quote!r}: the sign that names are put into is needed")
         shape, parts = self.shape, self._asked(key, between, generated, expires, quote)
         if self.state.origin is None:
             return "false"

@@ -387,6 +387,8 @@ def opened(folder: Path) -> Archive:
     from limen.delta import log
 
     path = folder.expanduser()
+    if path.exists() and not path.is_dir():
+        raise ArchiveError(f"{folder} is not a folder")
     if not path.is_dir():
         raise ArchiveError(f"there is no folder {folder}")
     if not log.begun(path):
@@ -427,9 +429,14 @@ def _keys(shape: Shape, texts: Sequence[str]) -> list[Any]:
 
 
 def _names(columns: str | None) -> list[str] | None:
+    from limen.archive import ArchiveError
+
     if columns is None:
         return None
-    return list(dict.fromkeys(name.strip() for name in columns.split(",") if name.strip())) or None
+    names = list(dict.fromkeys(name.strip() for name in columns.split(",") if name.strip()))
+    if not names:
+        raise ArchiveError(f"--columns {columns!r}: name the columns, with commas between")
+    return names
 
 
 def _shortened(snapshot: Snapshot, windows: list[str] | None) -> Snapshot:

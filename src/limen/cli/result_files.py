@@ -66,6 +66,7 @@ class ResultFile:
             self._write_lines(table)
             return
         if self._format == "csv":
+            _refuse_nested(table.schema)
             table = _joined(table)
         if self._writer is None:
             make = pa_csv.CSVWriter if self._format == "csv" else pq.ParquetWriter
@@ -119,6 +120,16 @@ def _decoded(lists: Any) -> pa.Array:
 
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pt.is_list(kind) or pt.is_large_list(kind))
+
+
+def _refuse_nested(schema: pa.Schema) -> None:
+    for field in schema:
+        kind = field.type.value_type if _is_list(field.type) else field.type
+        if pt.is_nested(kind) or (kind != field.type and pt.is_binary(kind)):
+            raise LimenError(
+                f"column {field.name!r} is {field.type}, which csv has no cells for; write .parquet or "
+                ".jsonl"
+            )
 
 
 def _joined(table: pa.Table) -> pa.Table:

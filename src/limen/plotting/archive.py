@@ -55,11 +55,12 @@ def draw(snapshot: Snapshot, tiles: Sequence[Tile], path: Path) -> str:
         raise LimenError(f"{snapshot.path}: no update has been made, so there is nothing to draw")
     layout = snapshot.layout
     alive = sum(tile.alive for tile in tiles)
-    told = f"{alive:,} results in {layout.rows} x {layout.columns} sub-indices of {layout}"
+    results = f"{alive:,} {'result' if alive == 1 else 'results'}"
+    told = f"{results} in {layout.rows} x {layout.columns} sub-indices of {layout}"
     choices = layout.choices
     how = "clustered anew" if layout.recluster else "not clustered anew"
     below = (
-        f"{alive:,} results alive at {snapshot.time}; rows {choices.generation} by generation, columns "
+        f"{results} alive at {snapshot.time}; rows {choices.generation} by generation, columns "
         f"{choices.expiration} by expiration, {how} by updates"
     )
     with style():
