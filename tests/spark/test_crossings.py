@@ -594,7 +594,7 @@ def test_other_settings_than_the_checkpoints_are_refused(feed):
     ]
 
 
-@pytest.mark.parametrize("buckets", [4, 64, None])
+@pytest.mark.parametrize("buckets", [64, None])
 def test_a_fixed_set_is_guarded_too(spark, tmp_path, buckets):
     """The settings are the checkpoint's, whichever queries it goes on with, and whoever is read: that in
     no bucket of theirs there is a state makes no difference. What was refused can be mended."""
