@@ -29,9 +29,11 @@ ROWS, QUICK_ROWS = 500_000, 10_000  # alive; the paper's small window
 UPDATES, PROBES = 6, 32  # measured; so many keys are probed after each update
 TIMES = 3  # that probes and scans are done; the quickest counts
 OURS = ("Rebuild4x4", "NoRebuild4x4", "NoRebuild2x4", "LazyNoRebuild4x4", "Rebuild6x6")
-RIVALS = {
+RIVALS = {  # by insertion, as the paper has them, and by expiration, which it has as slower
     "REINDEX": ("R-ins1", "R-ins2", "R-ins4", "R-ins9", "R-ins16"),
     "DEL": ("D-ins1", "D-ins2", "D-ins4", "D-ins9", "D-ins16"),
+    "REINDEX by expiration": ("R-exp4", "R-exp9"),
+    "DEL by expiration": ("D-exp4", "D-exp9", "D-exp16"),
 }
 FASTER, CLOSE = 3.0, round(1 / 1.1, 3)
 COPIES = 4  # of the largest sub-index touched: read, decoding, decoded, kept by the allocator

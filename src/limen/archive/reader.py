@@ -327,13 +327,14 @@ class Snapshot:
                 groups = file.groups_of(low, high)
                 if len(groups):
                     jobs.append((file, groups, (low, high)))
-        if len(jobs) == 1:
-            parts = [taken._read(jobs[0], columns)]
-        else:
-            shares = [jobs[i::WORKERS] for i in range(WORKERS)]
-            done = _readers().map(lambda share: [taken._read(j, columns) for j in share], shares)
-            parts = [part for share in done for part in share]
-        parts = [part for part in parts if len(part)]
+
+        def read_all(share: list[Any]) -> list[pa.Table]:
+            return [taken._read(job, columns) for job in share]
+
+        own, *others = (jobs[i::WORKERS] for i in range(WORKERS))
+        elsewhere = [_readers().submit(read_all, share) for share in others if share]
+        shares = [read_all(own), *(reading.result() for reading in elsewhere)]
+        parts = [part for share in shares for part in share if len(part)]
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
     def _read(
@@ -386,7 +387,7 @@ def _between(rows: pa.Table, keys: pa.Array, low: Key, high: Key) -> pa.Table:
 
 @cache
 def _readers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(WORKERS, "limen-archive")
+    return ThreadPoolExecutor(max(1, WORKERS - 1), "limen-archive")  # beside whoever asks
 
 
 def _name(column: str, quote: str) -> str:
