@@ -540,6 +540,20 @@ def test_the_state_is_in_the_checkpoint(spark, feed):
     assert len(list(feed.folder.glob("checkpoint/commits/[0-9]*"))) == 4
 
 
+def test_with_a_fixed_set_bad_readings_are_counted_in_the_log(feed):
+    feed.say(("a", 5, 31.0), ("a", 6, NAN), ("a", 7, NAN))
+    script = ELSEWHERE.format(folder=str(feed.folder), quick=QUICK)
+    script = script.replace(repr(str(feed.folder)) + ' + "/c"', repr(HOT))
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=300
+    )
+    told = [
+        line for line in done.stderr.splitlines() if "readings were not taken; keep_bad" in line
+    ]
+    assert [line.split()[1] for line in told] == ["2"]
+    assert feed.rows("who", "query_id", "crossing") == [("a", "hot", "enter")]
+
+
 def test_another_ttl_from_the_next_start_on(spark, tmp_path):
     """It is no property of the checkpoint; workers with a copy do as told too."""
     catalog = Catalog.open(tmp_path / "c", TYPES)

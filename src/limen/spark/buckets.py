@@ -159,6 +159,9 @@ class Buckets(StatefulProcessor):
             return []
         if not self._keep_bad:
             where = "keep_bad=True keeps them with their reasons"
+            batch = (
+                batch if self._settings.queries.binds else None
+            )  # nobody looks beside a fixed set
             part = zlib.crc32(self._settings.name.encode()) << 20 | number  # of this operator alone
             tell(self._settings.queries.path, batch, part, len(bad), "readings", where)
             return []
