@@ -264,3 +264,25 @@ def test_texts_too_long_for_32_bit_offsets(monkeypatch, tmp_path):
     assert sorted(made.scan().column("body").to_pylist()) == sorted(
         b"%d %d" % (step, i) for step in range(3) for i in range(n)
     )
+
+
+def test_a_large_key_ends_its_row_group(monkeypatch):
+    """Rows of ten bytes: keys of 50, 10, 90, 90, 10 and 10."""
+    monkeypatch.setattr(files, "OWN_BYTES", 80)
+    monkeypatch.setattr(files, "MIN_BYTES", 200)
+    keys = pa.array([1] * 5 + [2] + [3] * 9 + [4] * 9 + [5, 6])
+    assert list(files._cuts(keys, 10 * len(keys))) == [(0, 15), (15, 24), (24, 26)]
+
+
+@pytest.mark.parametrize("most", [1, 1000, 10_000])
+def test_a_file_is_read_in_parts(archive, monkeypatch, most):
+    """Of a row group, of some, and all at once."""
+    monkeypatch.setattr(files, "AT_ONCE", most)
+    for file in archive.snapshot().files:
+        read = files.read(file, columns=["serial", "key"])
+        fewest = {1: len(file.groups), 1000: -(-file.groups[-1].start // 1000), 10_000: 1}[most]
+        assert (
+            fewest <= read.column("key").num_chunks <= (1 if most == 10_000 else len(file.groups))
+        )
+        whole = pq.ParquetFile(archive.path / file.path).read()
+        assert read.to_pydict() == whole.select(read.column_names).to_pydict()

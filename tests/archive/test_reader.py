@@ -32,10 +32,10 @@ def asked(monkeypatch):
     found = []
     really = files.read
 
-    def read(folder, file, groups=None, *args, **more):
+    def read(file, groups=None, *args, **more):
         whole = range(len(file.groups)) if groups is None else groups
         found.append((file.path, tuple(whole)))
-        return really(folder, file, groups, *args, **more)
+        return really(file, groups, *args, **more)
 
     monkeypatch.setattr(reader.files, "read", read)
     return found

@@ -10,7 +10,7 @@ import pytest
 from limen.archive import LAYOUTS, Archive, ArchiveError, files, layouts, writer
 from limen.testing.joined import Joined
 
-from .by_hand import EVERY, INTEGERS, STEPS, WINDOW, Appendix, Row
+from .by_hand import EVERY, INTEGERS, LEFT, STEPS, WINDOW, Appendix, Row
 from .test_archive import START, one_of, open_one, some_rows
 
 
@@ -21,10 +21,10 @@ def reads(monkeypatch):
     alive: list[tuple[tuple[int, int], weakref.ref]] = []
     really = files.read
 
-    def read(folder, file, *args, **more):
+    def read(file, *args, **more):
         others = {cell for cell, rows in alive if rows() is not None and cell != file.cell}
         held.extend(others)
-        rows = really(folder, file, *args, **more)
+        rows = really(file, *args, **more)
         found.append(file.cell)
         alive.append((file.cell, weakref.ref(rows)))
         return rows
@@ -82,13 +82,31 @@ def test_few_files_make_a_sub_index(tmp_path, name):
 
 
 def test_the_smallest_file_takes_in_what_is_new(tmp_path):
-    """Of three; none of them is larger than need be written again."""
+    """If it is not much longer, or of four; the others are left as they are."""
     archive = open_one(tmp_path, "NoRebuild1x1")
-    expected = [[40], [10, 40], [3, 10, 40], [8, 10, 40], [10, 10, 40]]
-    for step, (many, sizes) in enumerate(zip([40, 10, 3, 5, 2], expected, strict=True)):
+    each = {40: [40], 10: [10, 40], 3: [3, 10, 40], 1: [1, 3, 10, 40], 2: [3, 3, 10, 40]}
+    each |= {4: [3, 7, 10, 40]}
+    for step, (many, sizes) in enumerate(each.items()):
         now = START + step * EVERY
         archive.update(now, INTEGERS.table([Row(i % 6, now, now, i) for i in range(many)]))
         assert sorted(file.rows for file in archive.snapshot().files) == sizes
+
+
+@pytest.mark.parametrize("due", [4, 6])
+def test_what_the_next_update_writes_again_is_left_alone(tmp_path, due):
+    """Half of a file expires with update 4, or none of it does; as many results are new with update 3."""
+    archive = open_one(tmp_path, "NoRebuild1x2")
+
+    def update(step: int, *expires: int) -> list[int]:
+        now = START + step * EVERY
+        rows = [Row(i, START + e * EVERY - LEFT, now, i) for e in expires for i in range(6)]
+        archive.update(now, INTEGERS.table(rows))
+        return sorted(file.rows for file in archive.snapshot().files)
+
+    update(0)
+    assert update(1, due, 6) == update(2) == [12]
+    assert update(3, 6, 6) == ([12, 12] if due == 4 else [24])
+    assert update(4) == ([6, 12] if due == 4 else [24])
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -111,7 +129,7 @@ def test_what_is_invalid_is_deleted_at_the_next_look(tmp_path, name):
 
 
 def _keys(archive: Archive, file: files.DataFile) -> list[int]:
-    return files.read(archive.path, file).column("key").to_pylist()
+    return files.read(file).column("key").to_pylist()
 
 
 @pytest.mark.parametrize("name", [n for n, c in LAYOUTS.items() if c.generation != layouts.LAZY])

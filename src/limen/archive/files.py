@@ -1,23 +1,21 @@
 """One file of a sub-index: Parquet, in order of key and then expiration, cut into row groups by key.
 
-A row group ends where the key changes, once it has MIN_BYTES, so a key's results lie together and a probe
-reads little else. The footer has the first and last key of every row group, where its bytes are and their
-checksum; the checksum of the footer is in the file's name. So whatever is read is known to be what was
-written. Pages have Parquet's own checksums besides, for readers that look at these.
+A row group ends where the key changes, once it or this key has enough bytes, so a key's results lie
+together and a probe reads little else. The footer has the first and last key of every row group, where
+its bytes are and their checksum; the checksum of the footer is in the file's name. So whatever is read is
+known to be what was written. Pages have Parquet's own checksums besides, for readers that look at these.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import mmap
 import os
-import threading
 import uuid
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,16 +27,20 @@ import pyarrow.parquet as pq
 from limen.archive.errors import ArchiveError
 from limen.archive.keys import Key
 from limen.archive.layouts import Cell
+from limen.archive.mapped import Mapped
 from limen.archive.shape import COLUMN, I64, ROW, Mask, Shape
+from limen.delta.disk import begin_to_disk
 
+OWN_BYTES = 32 << 10  # of a key that ends its row group
 MIN_BYTES = 64 << 10  # of a row group that ends with its key
 MAX_BYTES = 4 << 20  # of any
+ON_ITS_WAY = 8 << 20  # that are written to the disk while the next are put together
+AT_ONCE = 16 << 20  # that are looked at, of a file that is read whole
 LONG = 1 << 30  # of a column's texts, so that they need 64-bit offsets
 TAIL = 64 << 10  # read at once to find a footer
-KEPT_BYTES = 64 << 20  # of files read until the memory that they were read into is given back
-PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
 MAGIC = b"PAR1"
 FACTS = b"limen"
+FAULTS = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError)
 
 
 class Group(NamedTuple):
@@ -48,6 +50,36 @@ class Group(NamedTuple):
     start: int
     length: int
     crc: int
+
+
+@dataclass
+class Content:
+    """The bytes of a file, from the first read on, and what decodes them."""
+
+    path: str
+    size: int
+    meta: Any = field(repr=False)  # Parquet's own
+    # row groups that could be looked at
+    had: set[int] = field(default_factory=set, compare=False, repr=False)
+    _mapped: Mapped | None = field(default=None, compare=False, repr=False)
+    # a thread takes one, or opens one more
+    _idle: list[pq.ParquetFile] = field(default_factory=list, compare=False, repr=False)
+
+    def mapped(self) -> Mapped:
+        if self._mapped is None:
+            self._mapped = Mapped(self.path, self.size)
+        return self._mapped
+
+    def decoded(self, groups: range, columns: list[str] | None) -> pa.Table:
+        try:
+            opened = self._idle.pop()
+        except IndexError:
+            source = pa.BufferReader(self.mapped().bytes)
+            opened = pq.ParquetFile(source, metadata=self.meta, pre_buffer=False)
+        # without Arrow's threads: a process that ends while they start is aborted
+        found = opened.read_row_groups(list(groups), columns=columns, use_threads=False)
+        self._idle.append(opened)
+        return found
 
 
 class DataFile(NamedTuple):
@@ -62,7 +94,7 @@ class DataFile(NamedTuple):
     groups: list[Group]
     firsts: list[Key]
     lasts: list[Key]
-    meta: Any  # Parquet's own
+    content: Content
 
     def groups_of(self, low: Key, high: Key) -> range:
         """The row groups with keys from low to high; none if the first is the greater."""
@@ -104,10 +136,12 @@ def _ranks(texts: pa.Array) -> I64:
 
 def roomy(table: pa.Table) -> pa.Table:
     """With 64-bit offsets where a column's texts are too long together for 32."""
+    if table.get_total_buffer_size() <= LONG:
+        return table
     kinds = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
-    for i, field in enumerate(table.schema):
-        if field.type in kinds and table.column(i).nbytes > LONG:
-            table = table.set_column(i, field.name, table.column(i).cast(kinds[field.type]))
+    for i, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+        if kind in kinds and table.column(i).nbytes > LONG:
+            table = table.set_column(i, name, table.column(i).cast(kinds[kind]))
     return table
 
 
@@ -164,6 +198,7 @@ def write(
             writer.add_key_value_metadata({FACTS.decode(): json.dumps(facts)})
             sink.crc = 0
             writer.close()
+            sink.send()
             name = f"{uuid.uuid4()}-{sink.crc:08x}.parquet"
         beside.rename(where / name)
     finally:
@@ -195,25 +230,26 @@ def _cuts(keys: pa.Array, nbytes: int) -> Iterator[tuple[int, int]]:
     """Where row groups begin and end."""
     rows = len(keys)
     each = max(1, nbytes // max(rows, 1))
-    least, most = max(1, MIN_BYTES // each), max(1, MAX_BYTES // each)
+    own, least, most = (max(1, size // each) for size in (OWN_BYTES, MIN_BYTES, MAX_BYTES))
     changes = np.empty(0, np.int64)
     if rows > 1:
         differs = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
         changes = np.flatnonzero(differs) + 1
     ends = np.append(changes, rows)
+    large = np.append(ends[np.diff(ends, prepend=0) >= own], rows)
     begin = 0
     while begin < rows:
-        at = int(np.searchsorted(ends, min(begin + least, rows)))
-        end = min(int(ends[at]), begin + most)
+        at = ends[np.searchsorted(ends, min(begin + least, rows))]
+        end = min(int(at), int(large[np.searchsorted(large, begin + 1)]), begin + most)
         yield begin, end
         begin = end
 
 
 class _Checked(io.RawIOBase):
-    """Counts and sums up what is written."""
+    """Counts and sums up what is written, and has it on its way to the disk."""
 
     def __init__(self, raw: Any) -> None:
-        self.raw, self.crc, self._at = raw, 0, 0
+        self.raw, self.crc, self._at, self._begun = raw, 0, 0, 0
 
     def writable(self) -> bool:
         return True
@@ -225,7 +261,14 @@ class _Checked(io.RawIOBase):
         self.crc = zlib.crc32(data, self.crc)
         self._at += len(data)
         self.raw.write(data)
+        if self._at - self._begun >= ON_ITS_WAY:
+            self.send()
         return len(data)
+
+    def send(self) -> None:
+        self.raw.flush()
+        begin_to_disk(self.raw.fileno(), self._begun, self._at - self._begun)
+        self._begun = self._at
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -234,14 +277,15 @@ class _Checked(io.RawIOBase):
 def open_file(folder: Path, path: str) -> DataFile:
     """Read and check the footer of a file."""
     whole = folder / path
-    with _reading(whole), whole.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        tail = os.pread(file.fileno(), TAIL, max(0, size - TAIL))
-        length = int.from_bytes(tail[-8:-4], "little") + 8
-        if tail[-4:] != MAGIC or length > size:
-            raise OSError("it does not end as a Parquet file")
-        if length > len(tail):
-            tail = os.pread(file.fileno(), length, size - length)
+    try:
+        with whole.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            tail = os.pread(file.fileno(), TAIL, max(0, size - TAIL))
+            length = int.from_bytes(tail[-8:-4], "little") + 8
+            if tail[-4:] != MAGIC or length > size:
+                raise OSError("it does not end as a Parquet file")
+            if length > len(tail):
+                tail = os.pread(file.fileno(), length, size - length)
         footer = tail[-length:]
         if whole.stem[-8:] != f"{zlib.crc32(footer):08x}":
             raise OSError("the checksum of its footer is another")
@@ -259,83 +303,64 @@ def open_file(folder: Path, path: str) -> DataFile:
             groups,
             [group.first for group in groups],
             [group.last for group in groups],
-            meta,
+            Content(str(whole), size, meta),
         )
+    except FAULTS as fault:
+        raise _damaged(whole, fault) from None
 
 
 def read(
-    folder: Path, file: DataFile, groups: range | None = None, columns: Sequence[str] | None = None
+    file: DataFile, groups: range | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """These row groups, which follow each other, or all; checked."""
     groups = range(len(file.groups)) if groups is None else groups
+    names = None if columns is None else list(columns)
+    try:
+        file.content.mapped().check()
+        found = [_decoded(file, part, names) for part in _in_parts(file, groups)]
+        return found[0] if len(found) == 1 else pa.concat_tables(found)
+    except FAULTS as fault:
+        raise _damaged(file.content.path, fault) from None
+
+
+def _in_parts(file: DataFile, groups: range) -> list[range]:
+    """Cut so that no more than AT_ONCE is part of the memory of this process."""
+    first, last = file.groups[groups[0]], file.groups[groups[-1]]
+    if last.start + last.length - first.start <= AT_ONCE:
+        return [groups]
+    found, begin = [], groups.start
+    for i in groups:
+        group = file.groups[i]
+        if i > begin and group.start + group.length - file.groups[begin].start > AT_ONCE:
+            found.append(range(begin, i))
+            begin = i
+    return [*found, range(begin, groups.stop)]
+
+
+def _decoded(file: DataFile, groups: range, columns: list[str] | None) -> pa.Table:
+    content = file.content
     first, last = file.groups[groups[0]], file.groups[groups[-1]]
     start, end = first.start, last.start + last.length
-    whole = f"{folder}/{file.path}"
-    with _reading(whole), _room(file.size, start, end) as room:
-        handle = os.open(whole, os.O_RDONLY)
-        try:
-            _fill(handle, room, start, end)
-        finally:
-            os.close(handle)
-        for i in groups:
-            group = file.groups[i]
-            if zlib.crc32(room[group.start : group.start + group.length]) != group.crc:
-                raise OSError(f"the checksum of row group {i} is another, or the file is cut")
-        # without Arrow's threads: a process that ends while they start is aborted
-        opened = pq.ParquetFile(pa.BufferReader(pa.py_buffer(room)), metadata=file.meta)
-        names = None if columns is None else list(columns)
-        return opened.read_row_groups(list(groups), columns=names, use_threads=False)
+    mapped = content.mapped()
+    if not content.had.issuperset(groups):
+        mapped.have(start, end)
+        content.had.update(groups)
+    for i in groups:
+        group = file.groups[i]
+        if zlib.crc32(mapped.view[group.start : group.start + group.length]) != group.crc:
+            raise OSError(f"the checksum of row group {i} is another")
+    found = content.decoded(groups, columns)
+    if end - start > MAX_BYTES:
+        mapped.let_go(start, end)
+    return found
 
 
-def _fill(handle: int, room: memoryview, start: int, end: int) -> None:
-    """A stretch of a file into the same place of the room."""
-    while start < end:
-        done = os.preadv(handle, [room[start : min(end, start + (1 << 30))]], start)
-        if not done:
-            raise OSError("the file is cut")
-        start += done
-
-
-class _Rooms(threading.local):
-    """Memory of a thread to read files into.
-
-    Parquet is decoded out of it, so nobody looks at it afterwards and it serves the next read. It is
-    twice as long as the longest file, and only the part that stretches are read into is ever touched:
-    the memory is warm then, and as much as the longest stretch.
-    """
-
-    room: mmap.mmap | None = None
-    used = 0
-
-
-_ROOMS = _Rooms()
-
-
-@contextmanager
-def _room(size: int, start: int, end: int) -> Iterator[memoryview]:
-    """A view as long as the file, whose bytes from start to end can be written: they begin in the middle
-    of the room, so the file begins before that."""
-    if _ROOMS.room is None or len(_ROOMS.room) < 2 * size:
-        _ROOMS.room, _ROOMS.used = mmap.mmap(-1, max(2 * size, 1 << 20), flags=PRIVATE), 0
-    room = _ROOMS.room
-    begin = len(room) // 2 - start
-    yield memoryview(room)[begin : begin + size]
-    _ROOMS.used += end - start
-    if _ROOMS.used > KEPT_BYTES:
-        room.madvise(mmap.MADV_DONTNEED)
-        _ROOMS.used = 0
-
-
-@contextmanager
-def _reading(path: Path | str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise ArchiveError(
+def _damaged(path: Path | str, fault: Exception) -> ArchiveError:
+    if isinstance(fault, FileNotFoundError):
+        return ArchiveError(
             f"{path} is gone: it was vacuumed, or deleted by another program; take a new snapshot"
-        ) from None
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError) as error:
-        raise ArchiveError(f"{path}: the archive is damaged: {error}") from None
+        )
+    return ArchiveError(f"{path}: the archive is damaged: {fault}")
 
 
 __all__ = ["DataFile", "Group", "in_order", "open_file", "order_of", "read", "write"]

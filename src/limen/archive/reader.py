@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
@@ -328,13 +329,21 @@ class Snapshot:
                 if len(groups):
                     jobs.append((file, groups, (low, high)))
 
-        def read_all(share: list[Any]) -> list[pa.Table]:
-            return [taken._read(job, columns) for job in share]
+        parts: list[pa.Table] = [None] * len(jobs)
+        left = sorted(range(len(jobs)), key=lambda i: _length(*jobs[i][:2]))
 
-        own, *others = (jobs[i::WORKERS] for i in range(WORKERS))
-        elsewhere = [_readers().submit(read_all, share) for share in others if share]
-        shares = [read_all(own), *(reading.result() for reading in elsewhere)]
-        parts = [part for share in shares for part in share if len(part)]
+        def read_some() -> None:
+            """The longest of those left, until there are none: so all readers are done at once."""
+            with suppress(IndexError):
+                while True:
+                    i = left.pop()
+                    parts[i] = taken._read(jobs[i], columns)
+
+        others = [_readers().submit(read_some) for _ in range(min(WORKERS, len(jobs)) - 1)]
+        read_some()
+        for reading in others:
+            reading.result()
+        parts = [part for part in parts if len(part)]
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
     def _read(
@@ -342,7 +351,7 @@ class Snapshot:
     ) -> pa.Table:
         file, groups, keys = job
         names = None if len(columns) == len(self.shape.schema) else columns
-        rows = files.read(self.path, file, groups, names)
+        rows = files.read(file, groups, names)
         if keys is not None and groups is not None:
             low, high = keys
             if file.firsts[groups[0]] < low or file.lasts[groups[-1]] > high:  # type: ignore[operator]
@@ -383,6 +392,14 @@ def _between(rows: pa.Table, keys: pa.Array, low: Key, high: Key) -> pa.Table:
     begin = int(np.searchsorted(values, low, "left"))
     end = int(np.searchsorted(values, high, "right"))
     return rows.slice(begin, end - begin)
+
+
+def _length(file: DataFile, groups: range | None) -> int:
+    """Bytes to read."""
+    if groups is None:
+        return file.size
+    first, last = file.groups[groups[0]], file.groups[groups[-1]]
+    return last.start + last.length - first.start
 
 
 @cache

@@ -4,15 +4,17 @@ A sub-index is a few files. A layout that reclusters has one: it is read, what h
 is new is sorted in, and it is written again. One that does not leaves files as they are: new results are
 another file (a bucket of every key, in the paper's words), and a file is only written again, without what
 has gone, when expired results are looked for. Those that are written again, and what is new, become one
-file: it takes no more bytes, and a probe has fewer to look at. At MOST_FILES the smallest takes in what
-is new, so that they are never many.
+file: it takes no more bytes, and a probe has fewer to look at. The smallest takes in what is new if it is
+not much longer, unless the next update writes it again anyway, and in any case at MOST_FILES.
 
-Never more than one sub-index is in memory, beside the new results themselves.
+Never more than one sub-index is in memory, beside the new results themselves. Where there are only new
+ones, nothing else need be in memory, so a second thread writes these files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -27,7 +29,8 @@ from limen.archive.shape import I64, Mask, Shape
 from limen.archive.state import Invalid, State, alive
 from limen.archive.table import Table
 
-MOST_FILES = 3  # of a sub-index that is not reclustered
+MOST_FILES = 4  # of a sub-index that is not reclustered
+MUCH = 1.5  # times what is new, for a file that takes it in
 MOST_PARTS = 8  # of new results that are left where they lie
 SLACK = 1  # steps by which the estimated expiration of a count-based window may be off
 
@@ -54,6 +57,16 @@ class Part(NamedTuple):
     gone: int
 
 
+class New(NamedTuple):
+    """Of a sub-index: where its new results are in a table, in order."""
+
+    table: pa.Table
+    places: I64
+
+    def rows(self) -> pa.Table:
+        return self.table.take(pa.array(self.places))
+
+
 class Writer:
     """The next version of a table, not yet committed."""
 
@@ -61,6 +74,8 @@ class Writer:
         self._table, self.shape = table, table.shape
         self.work = Work()
         self._written: list[DataFile] = []
+        self._waiting: list[Future[DataFile | None]] = []  # for files that are written beside
+        self._next: set[Cell] = set()  # sub-indices that the next update looks through
 
     def update(self, state: State, results: pa.Table, now: int) -> State:
         """To the update at time `now`: all of `state` but the time is of before it."""
@@ -75,6 +90,9 @@ class Writer:
                 state.layout, self.shape.steps, state.stretches, state.step + 1, step, slack
             )
             after = replace(state, step=step, stretches=plan.stretches)
+        step = after.step + 1
+        following = layouts.update(after.layout, self.shape.steps, plan.stretches, step, step)
+        self._next = following.examined
         invalid = self._table.invalid
         self._apply(plan, after, invalid, results)
         looked = {cell for cell in self.work.touched if self._looked_at(cell, plan, after.layout)}
@@ -100,18 +118,21 @@ class Writer:
             self.work.inserted += len(order)
             self.work.expired += len(table) - len(order)
         self.work.touched = plan.touched(state.layout)
-        for cell in sorted(self.work.touched):
-            at = number(cell, state.layout)
-            new = [table.take(pa.array(order[cells == at])) for table, order, cells in arrived]
-            new = [table for table in new if len(table)]
-            put = self._recluster if state.layout.recluster else self._extend
-            put(cell, old.get(cell, []), new, cell in plan.examined, state, invalid)
+        with ThreadPoolExecutor(1, "limen-archive") as self._beside:
+            for cell in sorted(self.work.touched, key=lambda cell: (cell in plan.examined, cell)):
+                at = number(cell, state.layout)
+                new = [New(table, order[cells == at]) for table, order, cells in arrived]
+                new = [some for some in new if len(some.places)]
+                put = self._recluster if state.layout.recluster else self._extend
+                put(cell, old.get(cell, []), new, cell in plan.examined, state, invalid)
+        for written in self._waiting:
+            self._add(written.result())
 
     def _recluster(
         self,
         cell: Cell,
         there: list[DataFile],
-        new: list[pa.Table],
+        new: list[New],
         examined: bool,
         state: State,
         invalid: Invalid,
@@ -128,7 +149,7 @@ class Writer:
         self,
         cell: Cell,
         there: list[DataFile],
-        new: list[pa.Table],
+        new: list[New],
         examined: bool,
         state: State,
         invalid: Invalid,
@@ -138,23 +159,36 @@ class Writer:
         parts = [self._part(file, state, invalid) for file in due]
         again = [file for file, part in zip(due, parts, strict=True) if part.gone]
         parts = [part for part in parts if part.gone]
-        if new and not again and len(there) >= MOST_FILES:
-            again = [min(there, key=lambda file: file.rows)]
-            parts = [self._part(again[0], state, invalid)]
+        if new and there and not again:
+            least = min(there, key=lambda file: file.rows)
+            alike = least.rows <= MUCH * sum(len(some.places) for some in new)
+            if len(there) >= MOST_FILES or (alike and not self._is_next(least, state)):
+                again, parts = [least], [self._part(least, state, invalid)]
         if new or again:
             self._replace(cell, again, parts, new)
 
     def _replace(
-        self, cell: Cell, files_gone: list[DataFile], parts: list[Part], new: list[pa.Table]
+        self, cell: Cell, files_gone: list[DataFile], parts: list[Part], new: list[New]
     ) -> None:
         """One file of what stays of these and what is new, in their place."""
         self.work.drops += files_gone
         self.work.deleted += sum(part.gone for part in parts)
-        tables = [*(part.rows for part in parts), *new]
-        stay = [*(part.stay for part in parts), *(np.ones(len(table), np.bool_) for table in new)]
+        if files_gone:
+            self._add(self._merged(cell, parts, new))
+        else:  # nothing of a sub-index is in memory for it
+            self._waiting.append(self._beside.submit(self._merged, cell, parts, new))
+
+    def _merged(self, cell: Cell, parts: list[Part], new: list[New]) -> DataFile | None:
+        tables = [*(part.rows for part in parts), *(some.rows() for some in new)]
+        stay = [part.stay for part in parts]
+        stay += [np.ones(len(some.places), np.bool_) for some in new]
         order = files.order_of(tables, self.shape, np.concatenate(stay))
-        if len(order):
-            self._write(cell, tables, order)
+        return self._piece(cell, tables, order) if len(order) else None
+
+    def _is_next(self, file: DataFile, state: State) -> bool:
+        """Will the next update write it again?"""
+        due = file.expires[0] <= state.time(self.shape) + self.shape.every
+        return due and file.cell in self._next
 
     def _may_have_gone(self, file: DataFile, state: State, invalid: Invalid) -> bool:
         """Can a result of the file have expired or be invalid? From what is known without a look."""
@@ -166,15 +200,15 @@ class Writer:
         if not self.shape.count_based and file.expires[1] <= state.time(self.shape):
             return Part(self.shape.schema.empty_table(), np.empty(0, np.bool_), file.rows)
         self.work.bytes_read += file.size
-        rows = files.read(self._table.path, file)
+        rows = files.read(file)
         stay = alive(rows, self.shape, state, invalid)
         stay = np.ones(len(rows), np.bool_) if stay is None else stay
         return Part(rows, stay, int((~stay).sum()))
 
-    def _write(self, cell: Cell, tables: list[pa.Table], order: I64) -> None:
-        file = self._piece(cell, tables, order)
-        self.work.adds.append(file)
-        self.work.bytes_written += file.size
+    def _add(self, file: DataFile | None) -> None:
+        if file is not None:
+            self.work.adds.append(file)
+            self.work.bytes_written += file.size
 
     def _piece(self, cell: Cell, tables: list[pa.Table], order: I64) -> DataFile:
         file = files.write(self._table.path, cell, tables, self.shape, order)
@@ -210,8 +244,8 @@ class Writer:
                 self.work.adds += parts
                 self.work.bytes_written += parts[0].size
                 continue
-            tables = [files.read(self._table.path, part_file) for part_file in parts]
-            self._write(cell, tables, files.order_of(tables, self.shape))
+            tables = [files.read(part_file) for part_file in parts]
+            self._add(self._piece(cell, tables, files.order_of(tables, self.shape)))
             for part_file in parts:
                 (self._table.path / part_file.path).unlink()
         self.work.touched = set(pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Iterator
@@ -10,7 +11,12 @@ from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
+WRITE = 2  # SYNC_FILE_RANGE_WRITE
+
 _process: int | None = None
+_start = getattr(ctypes.CDLL(None), "sync_file_range", None)  # of Linux
+if _start is not None:
+    _start.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
 
 
 def to_disk(path: Path) -> None:
@@ -20,6 +26,12 @@ def to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def begin_to_disk(handle: int, start: int, length: int) -> None:
+    """Have a stretch of a file written while we go on, so that `to_disk` has less to wait for."""
+    if _start is not None:
+        _start(handle, start, length, WRITE)
 
 
 def folder_of(path: str | Path, what: str) -> Path:

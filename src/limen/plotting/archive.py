@@ -219,7 +219,7 @@ def _sample(snapshot: Snapshot) -> tuple[I64, I64, I64]:
     rng = np.random.default_rng(0)
     parts = []
     for file in snapshot.files:
-        rows = files.read(snapshot.path, file, None, [shape.generated, shape.expires])
+        rows = files.read(file, None, [shape.generated, shape.expires])
         some = np.flatnonzero(rng.random(len(rows)) < share)
         times = [shape.numbers(rows, name)[some] for name in (shape.generated, shape.expires)]
         parts.append((*times, np.tile(np.array(file.cell, np.int64), (len(some), 1))))
