@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
@@ -334,10 +333,12 @@ class Snapshot:
 
         def read_some() -> None:
             """The longest of those left, until there are none: so all readers are done at once."""
-            with suppress(IndexError):
-                while True:
+            while left:
+                try:
                     i = left.pop()
-                    parts[i] = taken._read(jobs[i], columns)
+                except IndexError:  # another has taken the last
+                    return
+                parts[i] = taken._read(jobs[i], columns)
 
         others = [_readers().submit(read_some) for _ in range(min(WORKERS, len(jobs)) - 1)]
         read_some()
