@@ -260,3 +260,18 @@ if not (child := os.fork()):
 assert os.waitpid(child, 0)[1] == 0
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
+
+
+def test_what_goes_wrong_in_any_read_is_told(archive, monkeypatch):
+    """Also an IndexError, in whichever thread, of whichever file."""
+    really = reader.files.read
+    for bad in {file.path for file in archive.snapshot().files}:
+
+        def read(file, *args, bad=bad, **more):
+            if file.path == bad:
+                raise IndexError(bad)
+            return really(file, *args, **more)
+
+        monkeypatch.setattr(reader.files, "read", read)
+        with pytest.raises(IndexError, match=bad):
+            archive.scan()

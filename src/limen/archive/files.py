@@ -316,7 +316,6 @@ def read(
     groups = range(len(file.groups)) if groups is None else groups
     names = None if columns is None else list(columns)
     try:
-        file.content.mapped().check()
         found = [_decoded(file, part, names) for part in _in_parts(file, groups)]
         return found[0] if len(found) == 1 else pa.concat_tables(found)
     except FAULTS as fault:
@@ -341,8 +340,9 @@ def _decoded(file: DataFile, groups: range, columns: list[str] | None) -> pa.Tab
     content = file.content
     first, last = file.groups[groups[0]], file.groups[groups[-1]]
     start, end = first.start, last.start + last.length
-    mapped = content.mapped()
-    if not content.had.issuperset(groups):
+    mapped, large = content.mapped(), end - start > MAX_BYTES
+    mapped.check()
+    if large or not content.had.issuperset(groups):
         mapped.have(start, end)
         content.had.update(groups)
     for i in groups:
@@ -350,7 +350,7 @@ def _decoded(file: DataFile, groups: range, columns: list[str] | None) -> pa.Tab
         if zlib.crc32(mapped.view[group.start : group.start + group.length]) != group.crc:
             raise OSError(f"the checksum of row group {i} is another")
     found = content.decoded(groups, columns)
-    if end - start > MAX_BYTES:
+    if large:
         mapped.let_go(start, end)
     return found
 
